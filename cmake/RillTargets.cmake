@@ -1,0 +1,82 @@
+# The functions that the CMakeLists.txt of the rooms are written with.
+
+# Makes include/rill/ROOM in the build tree a link to each source room, so that one spelling,
+# #include <rill/core/tensor.h>, holds in the tree and when installed.
+function(rill_link_rooms)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/rill")
+  foreach(room IN LISTS ARGN)
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${room}" "${PROJECT_BINARY_DIR}/include/rill/${room}" SYMBOLIC)
+  endforeach()
+endfunction()
+
+# The flags of everything in this tree. None of them reaches users.
+function(rill_flags target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE
+    -fno-math-errno -fno-trapping-math -fopenmp-simd -Wall -Wextra -Wpedantic -Wshadow
+    $<$<BOOL:${RILL_WERROR}>:-Werror>)
+  if(RILL_SIMD STREQUAL "v3" OR RILL_SIMD STREQUAL "v4")
+    target_compile_options(${target} PRIVATE -march=x86-64-${RILL_SIMD})
+  elseif(RILL_SIMD STREQUAL "native")
+    target_compile_options(${target} PRIVATE -march=native)
+  elseif(NOT RILL_SIMD MATCHES "^(dispatch|baseline)$")
+    message(FATAL_ERROR "RILL_SIMD is '${RILL_SIMD}'; use dispatch, baseline, v3, v4 or native")
+  endif()
+  string(TOUPPER "RILL_SIMD_${RILL_SIMD}" level)
+  target_compile_definitions(${target} PRIVATE ${level}=1)
+endfunction()
+
+# The .cpp files of the given patterns, found again at each build.
+function(rill_sources out)
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" ${ARGN})
+  if(NOT found)
+    set(empty "${CMAKE_CURRENT_BINARY_DIR}/empty_${out}.cpp")
+    if(NOT EXISTS "${empty}")
+      file(WRITE "${empty}" "namespace {}\n")
+    endif()
+    set(found "${empty}")
+  endif()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# rill_library(ROOM SOURCES... ): the library rill::ROOM of the sources, with every header of the room public.
+function(rill_library room)
+  set(target rill_${room})
+  add_library(${target} ${ARGN})
+  add_library(rill::${room} ALIAS ${target})
+  rill_flags(${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${room} VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} VERIFY_INTERFACE_HEADER_SETS ON)
+
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.h)
+  list(TRANSFORM headers PREPEND "${PROJECT_BINARY_DIR}/include/rill/${room}/")
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_BINARY_DIR}/include" FILES ${headers})
+endfunction()
+
+# rill_program(NAME SOURCES...): one program of the examples or tools.
+function(rill_program name)
+  add_executable(${name} ${ARGN})
+  rill_flags(${name})
+  target_link_libraries(${name} PRIVATE rill::nn rill::optim rill::core)
+endfunction()
+
+# rill_program_with_library(NAME LIBRARY FOLDER): all sources of FOLDER but main.cpp as a static LIBRARY, which the
+# tests link too, and the program NAME. Its headers are spelled <FOLDER/x.h>.
+function(rill_program_with_library name library folder)
+  rill_sources(sources ${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  if(NOT sources)
+    file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/empty_${library}.cpp" "namespace {}\n")
+    set(sources "${CMAKE_CURRENT_BINARY_DIR}/empty_${library}.cpp")
+  endif()
+  add_library(${library} STATIC ${sources})
+  rill_flags(${library})
+  target_include_directories(${library} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_link_libraries(${library} PUBLIC rill::nn rill::optim rill::core)
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/main.cpp")
+    rill_program(${name} ${folder}/main.cpp)
+    target_link_libraries(${name} PRIVATE ${library})
+  endif()
+endfunction()
