@@ -16,15 +16,15 @@ function(rill_flags target)
   target_compile_options(${target} PRIVATE
     -fno-math-errno -fno-trapping-math -fopenmp-simd -Wall -Wextra -Wpedantic -Wshadow
     $<$<BOOL:${RILL_WERROR}>:-Werror>)
-  if(RILL_SIMD STREQUAL "v3" OR RILL_SIMD STREQUAL "v4")
-    target_compile_options(${target} PRIVATE -march=x86-64-${RILL_SIMD})
+  # core/kernels/simd.h reads these; the kernels carry their instruction set themselves, nothing else is changed.
+  if(RILL_SIMD MATCHES "^(baseline|v3|v4)$")
+    string(TOUPPER "RILL_SIMD_${RILL_SIMD}" level)
+    target_compile_definitions(${target} PRIVATE ${level}=1)
   elseif(RILL_SIMD STREQUAL "native")
     target_compile_options(${target} PRIVATE -march=native)
-  elseif(NOT RILL_SIMD MATCHES "^(dispatch|baseline)$")
+  elseif(NOT RILL_SIMD STREQUAL "dispatch")
     message(FATAL_ERROR "RILL_SIMD is '${RILL_SIMD}'; use dispatch, baseline, v3, v4 or native")
   endif()
-  string(TOUPPER "RILL_SIMD_${RILL_SIMD}" level)
-  target_compile_definitions(${target} PRIVATE ${level}=1)
 endfunction()
 
 # The .cpp files of the given patterns, found again at each build.
