@@ -1,0 +1,43 @@
+/// The one exception of rill and the checks that throw it.
+///
+/// A check names the operation, states the fact with its values and says the remedy:
+/// `check(a.size(1) == b.size(0), "matmul: inner sizes {} and {} differ; transpose one side", …)`.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace rill {
+
+/// What every function of rill throws on bad input; `what()` is "op: fact with values; remedy".
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(fmt::string_view format, fmt::format_args args) {
+  throw Error(fmt::vformat(format, args));
+}
+
+}  // namespace detail
+
+/// Throws Error with the formatted message. The format is verified at compile time.
+template <class... A>
+[[noreturn, gnu::cold, gnu::noinline]] void fail(fmt::format_string<A...> format, A&&... args) {
+  detail::throw_error(format, fmt::make_format_args(args...));
+}
+
+/// Throws Error with the formatted message unless `ok`. A passing check costs one test: nothing is formatted.
+/// The arguments themselves are evaluated either way, so they should be plain accessors.
+template <class... A>
+[[gnu::always_inline]] inline void check(bool ok, fmt::format_string<A...> format, A&&... args) {
+  if (!ok) [[unlikely]] {
+    fail<A...>(format, std::forward<A>(args)...);
+  }
+}
+
+}  // namespace rill
