@@ -1,0 +1,245 @@
+/// Reverse-mode automatic differentiation: how an op records its gradient, and how gradients are run.
+///
+///   Tensor scale(const Tensor& x, double factor) {          // an op of one's own
+///     Tensor y = …;                                         // the result, computed without recording
+///     return record("scale", y, {x}, [factor](const Tensor& dy, Grads& d) {
+///       if (auto dx = d[0]) dx.give(mul(dy, factor));
+///     });
+///   }
+///
+/// First order only: backward functions run without recording. One graph must not be run from two threads at once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <rill/core/memory.h>
+#include <rill/core/node.h>
+#include <rill/core/tensor.h>
+
+namespace rill {
+
+/// While it lives, nothing is recorded on this thread. Scoped, may be nested.
+class NoGrad {
+ public:
+  NoGrad() noexcept;
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Whether ops are recorded on this thread now.
+bool grad_enabled() noexcept;
+
+/// While it lives, every recorded op's results and gradients on this thread are checked; the first that is not finite
+/// throws rill::Error naming the op.
+class DetectAnomaly {
+ public:
+  DetectAnomaly() noexcept;
+  ~DetectAnomaly();
+  DetectAnomaly(const DetectAnomaly&) = delete;
+  DetectAnomaly& operator=(const DetectAnomaly&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// While it lives, `on_record` hears the name of every op recorded on this thread (used to prove that each has a test).
+class RecordObserver {
+ public:
+  explicit RecordObserver(std::function<void(const char*)> on_record);
+  ~RecordObserver();
+  RecordObserver(const RecordObserver&) = delete;
+  RecordObserver& operator=(const RecordObserver&) = delete;
+
+ private:
+  std::function<void(const char*)> on_record_;
+  RecordObserver* before_;
+};
+
+/// A tensor kept for the gradient: storage, layout and version, but no history (so no cycle).
+class Saved {
+ public:
+  Saved(const Tensor& t, const char* op);
+  /// The tensor; throws when its contents were changed in place since.
+  Tensor operator()() const {
+    check_version();
+    return detail::make_view(storage_, dtype_, shape_, strides_, offset_);
+  }
+  /// The first element, likewise checked.
+  template <class T>
+  const T* data() const {
+    check_version();
+    return reinterpret_cast<const T*>(storage_->data()) + offset_;
+  }
+  const Shape& shape() const noexcept { return shape_; }
+
+ private:
+  void check_version() const {
+    if (storage_->version() != version_) stale();
+  }
+  [[noreturn]] void stale() const;
+
+  Ref<Storage> storage_;
+  std::int64_t offset_;
+  Shape shape_;
+  Strides strides_;
+  std::uint32_t version_;
+  DType dtype_;
+  const char* op_;
+};
+
+/// Keeps t for the backward function of `op`. An undefined tensor must not be saved.
+inline Saved save(const Tensor& t, const char* op = "backward") { return Saved(t, op); }
+
+/// Where a gradient is to be written: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage) or 1.
+struct Slot {
+  Tensor to;
+  double beta = 0;
+};
+
+class Backward;
+
+/// The gradient of one input, asked for inside a backward function. False when nobody wants it.
+class GradRef {
+ public:
+  explicit operator bool() const noexcept { return edge_ != nullptr; }
+  /// The buffer that the gradient goes into, of the input's shape; possibly strided. It must be written wholly before
+  /// another gradient is asked for (one leaf may be several inputs).
+  Slot slot();
+  /// The same with zeros in it where it was new: for scatters, which add.
+  Tensor zeroed();
+  /// Hands a tensor over as (part of) the gradient; it is shared where possible and never changed. Shape must be the input's.
+  void give(const Tensor& gradient);
+  const Shape& shape() const;
+  DType dtype() const;
+
+ private:
+  friend class Grads;
+  GradRef(Edge* edge, Backward* pass) noexcept : edge_(edge), pass_(pass) {}
+  Edge* edge_;
+  Backward* pass_;
+};
+
+/// The gradients of the outputs of an op with several: undefined where none arrived.
+class Outputs {
+ public:
+  explicit Outputs(Node& node) noexcept : node_(node) {}
+  bool has(int i) const;
+  /// The gradient of output i; zeros when none arrived.
+  Tensor operator[](int i) const;
+
+ private:
+  Node& node_;
+};
+
+/// The gradients to be computed: d[i] belongs to input i of `record`.
+class Grads {
+ public:
+  Grads(Node& node, Backward* pass) noexcept : node_(node), pass_(pass) {}
+  GradRef operator[](int i) const noexcept;
+  Outputs outputs() const noexcept { return Outputs(node_); }
+
+ private:
+  Node& node_;
+  Backward* pass_;
+};
+
+/// A reference to a tensor in a list of inputs; saves the count.
+struct TensorRef {
+  TensorRef(const Tensor& t) noexcept : tensor(&t) {}
+  const Tensor* tensor;
+};
+
+/// The inputs of an op: `{a, b}`, or a vector.
+class Inputs {
+ public:
+  Inputs(std::initializer_list<TensorRef> list) noexcept : begin_(list.begin()), size_(list.size()) {}
+  Inputs(const std::vector<TensorRef>& list) noexcept : begin_(list.data()), size_(list.size()) {}
+  std::size_t size() const noexcept { return size_; }
+  const Tensor& operator[](std::size_t i) const noexcept { return *begin_[i].tensor; }
+
+ private:
+  const TensorRef* begin_;
+  std::size_t size_;
+};
+
+/// True when an op on these inputs must be recorded: recording is on and one of them has or wants a gradient.
+/// Undefined tensors are allowed and want nothing.
+bool is_recording(Inputs inputs) noexcept;
+
+namespace detail {
+
+extern thread_local bool recording;
+extern thread_local bool watching;  ///< anomaly mode or an observer: take the slow way through `record`
+
+struct NodeLayout {
+  std::size_t lambda_offset;
+  std::size_t bytes;
+};
+Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
+                  void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept);
+void attach(Node* node, std::span<Tensor> outputs) noexcept;
+void watch(const char* name, std::span<const Tensor> outputs);
+
+template <class F>
+void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& backward) {
+  using Lambda = std::decay_t<F>;
+  static_assert(alignof(Lambda) <= 16);
+  static constexpr auto lambda_of = [](Node& n) { return static_cast<Lambda*>(n.lambda()); };
+  Node* node = create_node(
+      name, inputs, outputs, sizeof(Lambda),
+      [](Node& n, Grads& d) {
+        if constexpr (std::is_invocable_v<Lambda&, const Tensor&, Grads&>) {
+          (*lambda_of(n))(d.outputs()[0], d);
+        } else {
+          (*lambda_of(n))(d.outputs(), d);
+        }
+      },
+      [](Node& n) noexcept { lambda_of(n)->~Lambda(); });
+  new (node->lambda()) Lambda(std::forward<F>(backward));
+  attach(node, outputs);
+}
+
+}  // namespace detail
+
+/// Makes y the result of an op: when one of the inputs wants a gradient, keeps `backward(const Tensor& dy, Grads& d)`.
+/// y must be fresh (made by the op), and `backward` must not hold a recorded tensor: use save(). Returns y.
+/// Undefined inputs are allowed (an absent bias) and never asked for.
+template <class F>
+Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
+  if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
+  if (detail::watching) [[unlikely]] detail::watch(name, std::span(&y, 1));
+  return y;
+}
+
+/// The same for an op with several results; `backward(Outputs dy, Grads& d)`.
+template <std::size_t N, class F>
+std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs inputs, F&& backward) {
+  if (is_recording(inputs)) detail::build_node(name, std::span<Tensor>(ys), inputs, std::forward<F>(backward));
+  if (detail::watching) [[unlikely]] detail::watch(name, ys);
+  return ys;
+}
+
+struct BackwardOptions {
+  bool keep = false;  ///< keep the graph, so that it can be run again
+};
+
+/// Accumulates Σ_k d(root_k)/d(leaf) · gradient_k into every leaf's grad(). An undefined gradient means 1 and needs a root of
+/// one element. Iterative, in an order fixed by the graph. A backward function that throws leaves the leaves that were
+/// touched without a gradient. Throws when a root has no history or was run before without `keep`.
+void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options = {});
+void backward(const Tensor& root, BackwardOptions options = {});
+
+}  // namespace rill

@@ -1,0 +1,89 @@
+/// Element types. A tensor's dtype is a run-time value; ops never promote, `Tensor::to` converts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <rill/core/error.h>
+
+namespace rill {
+
+enum class DType : std::uint8_t { float32, float64, int64, boolean };
+using enum DType;
+
+/// Bytes of one element.
+constexpr std::size_t item_size(DType dtype) noexcept {
+  switch (dtype) {
+    case float32: return 4;
+    case float64: return 8;
+    case int64: return 8;
+    case boolean: return 1;
+  }
+  return 0;
+}
+
+constexpr const char* name(DType dtype) noexcept {
+  switch (dtype) {
+    case float32: return "float32";
+    case float64: return "float64";
+    case int64: return "int64";
+    case boolean: return "boolean";
+  }
+  return "?";
+}
+
+constexpr bool is_floating(DType dtype) noexcept { return dtype == float32 || dtype == float64; }
+
+namespace detail {
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = float32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = float64;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = int64;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = boolean;
+};
+}  // namespace detail
+
+/// The dtype of the C++ type T: float, double, std::int64_t or bool.
+template <class T>
+inline constexpr DType dtype_of = detail::DTypeOf<std::remove_const_t<T>>::value;
+
+/// A C++ type as a value, so that a generic lambda can take it: `[&]<class T>(Type<T>) { … }`.
+template <class T>
+struct Type {
+  using type = T;
+};
+
+/// Calls f(Type<float>{}) or f(Type<double>{}); throws "op: …" for every other dtype.
+template <class F>
+decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
+  if (dtype == float32) return f(Type<float>{});
+  check(dtype == float64, "{}: dtype {} is not floating; use .to(float32) or .to(float64)", op, name(dtype));
+  return f(Type<double>{});
+}
+
+/// Calls f with the C++ type of any dtype.
+template <class F>
+decltype(auto) visit(DType dtype, F&& f) {
+  switch (dtype) {
+    case float32: return f(Type<float>{});
+    case float64: return f(Type<double>{});
+    case int64: return f(Type<std::int64_t>{});
+    case boolean: break;
+  }
+  return f(Type<bool>{});
+}
+
+}  // namespace rill

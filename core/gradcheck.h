@@ -1,0 +1,36 @@
+/// Gradient checking by central differences, for ops, functions and modules of one's own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <rill/core/tensor.h>
+
+namespace rill {
+
+struct GradcheckOptions {
+  double eps = 3e-6;         ///< step, times max(1, |x|)
+  double tolerance = 1e-7;   ///< largest allowed |analytic - numeric| / max(1, |analytic|, |numeric|)
+  bool layouts = true;       ///< repeat with each input as a transposed and as a sliced view
+  std::uint64_t seed = 1;    ///< of the uneven projection of the outputs
+};
+
+struct GradcheckReport {
+  bool ok = false;
+  double worst = 0;            ///< the largest error met
+  std::string message;         ///< names input, index, analytic and numeric value of the worst element
+  std::int64_t elements = 0;   ///< gradients compared
+  explicit operator bool() const noexcept { return ok; }
+};
+
+/// A function of tensors with one or more results; called many times, must be deterministic.
+using GradcheckFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+/// Compares the gradient of an uneven random projection of f's floating results with central differences, for every element of
+/// every float64 input that requires a gradient. Inputs of integer dtype are passed through. Throws for float32 inputs, for no input with a
+/// gradient and for an f that gives different results for the same inputs; a wrong gradient is a report with ok = false.
+GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
+
+}  // namespace rill

@@ -1,0 +1,270 @@
+#include <rill/core/memory.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include <rill/core/error.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RILL_BYPASS_CACHE 1
+#else
+#define RILL_BYPASS_CACHE 0
+#endif
+
+namespace rill::memory {
+namespace {
+
+constexpr std::size_t alignment = 64;
+constexpr std::size_t small_limit = std::size_t{1} << 20;  // above: the shared pool, by exact size
+constexpr std::size_t page = 4096;
+constexpr std::int64_t thread_cache_limit = std::int64_t{32} << 20;
+constexpr std::size_t classes = 64;
+
+struct SizeClass {
+  std::size_t index;
+  std::size_t bytes;
+};
+
+/// 64, 128, … 512, then four classes a doubling: at most a fifth of a block is waste.
+SizeClass size_class(std::size_t bytes) noexcept {
+  const std::size_t units = std::max<std::size_t>((bytes + alignment - 1) / alignment, 1);
+  if (units <= 8) return {units - 1, units * alignment};
+  const int top = std::bit_width(units - 1) - 1;  // 2^top < units <= 2^(top + 1), top >= 3
+  const std::size_t quarter = std::size_t{1} << (top - 2);
+  const std::size_t step = (units - (std::size_t{1} << top) + quarter - 1) / quarter;  // 1 … 4
+  return {8 + static_cast<std::size_t>(top - 3) * 4 + step - 1, ((std::size_t{1} << top) + step * quarter) * alignment};
+}
+
+std::atomic<std::int64_t> system_bytes{0};
+std::atomic<std::int64_t> peak_bytes{0};
+std::atomic<std::int64_t> system_allocations{0};
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+void return_to_system(void* block, std::size_t bytes) noexcept {
+  std::free(block);
+  system_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+}
+
+/// Large blocks of every thread, by exact size.
+class Pool {
+ public:
+  void* take(std::size_t bytes) noexcept {
+    std::lock_guard lock(mutex_);
+    auto at = blocks_.find(bytes);
+    if (at == blocks_.end() || at->second.empty()) return nullptr;
+    void* block = at->second.back();
+    at->second.pop_back();
+    cached_ -= static_cast<std::int64_t>(bytes);
+    return block;
+  }
+
+  /// False when the pool is full.
+  bool give(void* block, std::size_t bytes) noexcept try {
+    std::lock_guard lock(mutex_);
+    if (cached_ + static_cast<std::int64_t>(bytes) > limit_) return false;
+    blocks_[bytes].push_back(block);
+    cached_ += static_cast<std::int64_t>(bytes);
+    return true;
+  } catch (...) {  // no memory for the list itself
+    return false;
+  }
+
+  void trim() noexcept {
+    std::lock_guard lock(mutex_);
+    for (auto& [bytes, list] : blocks_) {
+      for (void* block : list) return_to_system(block, bytes);
+    }
+    blocks_.clear();
+    cached_ = 0;
+  }
+
+  void set_limit(std::int64_t bytes) noexcept {
+    {
+      std::lock_guard lock(mutex_);
+      limit_ = bytes;
+      if (cached_ <= limit_) return;
+    }
+    trim();
+  }
+
+  std::int64_t cached() noexcept {
+    std::lock_guard lock(mutex_);
+    return cached_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::size_t, std::vector<void*>> blocks_;
+  std::int64_t cached_ = 0;
+  std::int64_t limit_ = std::int64_t{1} << 30;
+};
+
+/// Never destroyed: tensors may outlive every other static object.
+Pool& pool() noexcept {
+  static Pool& instance = *new Pool;
+  return instance;
+}
+
+
+class ThreadCache;
+std::mutex registry_mutex;
+std::vector<ThreadCache*>& registry() noexcept {
+  static std::vector<ThreadCache*>& instance = *new std::vector<ThreadCache*>;
+  return instance;
+}
+
+/// The calling thread's free lists. Only the owner changes them; `cached` is read by stats() of any thread.
+class ThreadCache {
+ public:
+  ThreadCache() {
+    std::lock_guard lock(registry_mutex);
+    registry().push_back(this);
+  }
+  ~ThreadCache() {
+    drain();
+    std::lock_guard lock(registry_mutex);
+    std::erase(registry(), this);
+  }
+
+  void* take(SizeClass c) noexcept {
+    FreeBlock* block = lists_[c.index];
+    if (!block) return nullptr;
+    lists_[c.index] = block->next;
+    add(-static_cast<std::int64_t>(c.bytes));
+    return block;
+  }
+
+  bool give(void* block, SizeClass c) noexcept {
+    if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) return false;
+    lists_[c.index] = new (block) FreeBlock{lists_[c.index]};
+    add(static_cast<std::int64_t>(c.bytes));
+    return true;
+  }
+
+  void drain() noexcept {
+    for (std::size_t i = 0; i < classes; ++i) {
+      while (FreeBlock* block = lists_[i]) {
+        lists_[i] = block->next;
+        return_to_system(block, bytes_of(i));
+      }
+    }
+    cached_.store(0, std::memory_order_relaxed);
+  }
+
+  std::int64_t cached() const noexcept { return cached_.load(std::memory_order_relaxed); }
+
+ private:
+  void add(std::int64_t bytes) noexcept { cached_.store(cached() + bytes, std::memory_order_relaxed); }
+  static std::size_t bytes_of(std::size_t index) noexcept {
+    if (index < 8) return (index + 1) * alignment;
+    const std::size_t top = 3 + (index - 8) / 4;
+    return ((std::size_t{1} << top) + ((index - 8) % 4 + 1) * (std::size_t{1} << (top - 2))) * alignment;
+  }
+
+  std::array<FreeBlock*, classes> lists_{};
+  std::atomic<std::int64_t> cached_{0};
+};
+
+/// Null before the thread's first block and after the thread's end.
+thread_local ThreadCache* current = nullptr;
+thread_local bool ended = false;
+
+struct ThreadCacheOwner {
+  ThreadCacheOwner() { current = new ThreadCache; }
+  ~ThreadCacheOwner() {
+    delete std::exchange(current, nullptr);
+    ended = true;
+  }
+};
+
+[[gnu::noinline]] ThreadCache* start_cache() noexcept {
+  if (ended) return nullptr;
+  thread_local ThreadCacheOwner owner;
+  return current;
+}
+
+ThreadCache* thread_cache() noexcept { return current ? current : start_cache(); }
+
+[[gnu::noinline]] void* take_from_system(std::size_t bytes) {
+  void* block = std::aligned_alloc(alignment, bytes);
+  if (!block) {
+    trim();
+    block = std::aligned_alloc(alignment, bytes);
+  }
+  check(block != nullptr, "memory: the system has no block of {} bytes ({} bytes are in use); use smaller sizes or batches",
+        bytes, system_bytes.load());
+  system_allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t now = system_bytes.fetch_add(static_cast<std::int64_t>(bytes)) + static_cast<std::int64_t>(bytes);
+  std::int64_t peak = peak_bytes.load();
+  while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
+  }
+  return block;
+}
+
+std::size_t round_large(std::size_t bytes) {
+  check(bytes <= SIZE_MAX - page, "memory: a block of {} bytes cannot exist", bytes);
+  return (bytes + page - 1) / page * page;
+}
+
+void* find_block(std::size_t bytes) {
+  if (bytes > small_limit) {
+    const std::size_t rounded = round_large(bytes);
+    void* block = RILL_BYPASS_CACHE ? nullptr : pool().take(rounded);
+    return block ? block : take_from_system(rounded);
+  }
+  const SizeClass c = size_class(bytes);
+  ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
+  void* block = cache ? cache->take(c) : nullptr;
+  return block ? block : take_from_system(c.bytes);
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes) {
+  void* block = find_block(bytes);
+#ifndef NDEBUG
+  std::memset(block, 0xff, bytes);  // reads as NaN
+#endif
+  return block;
+}
+
+void deallocate(void* block, std::size_t bytes) noexcept {
+  if (!block) return;
+  if (bytes > small_limit) {
+    const std::size_t rounded = (bytes + page - 1) / page * page;
+    if (RILL_BYPASS_CACHE || !pool().give(block, rounded)) return_to_system(block, rounded);
+    return;
+  }
+  const SizeClass c = size_class(bytes);
+  ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
+  if (!cache || !cache->give(block, c)) return_to_system(block, c.bytes);
+}
+
+Stats stats() noexcept {
+  std::int64_t cached = pool().cached();
+  {
+    std::lock_guard lock(registry_mutex);
+    for (const ThreadCache* cache : registry()) cached += cache->cached();
+  }
+  const std::int64_t held = system_bytes.load();
+  return {held - cached, cached, held, peak_bytes.load(), system_allocations.load()};
+}
+
+void trim() noexcept {
+  pool().trim();
+  if (current) current->drain();
+}
+
+void set_cache_limit(std::int64_t bytes) noexcept { pool().set_limit(std::max<std::int64_t>(bytes, 0)); }
+
+}  // namespace rill::memory

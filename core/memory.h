@@ -1,0 +1,32 @@
+/// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
+///
+/// Small blocks come from free lists of the calling thread, one a size class; large ones from a shared pool by exact
+/// size. Under AddressSanitizer every block comes from the system, so that use after free is seen. Debug builds fill
+/// new blocks with bytes that read as NaN.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rill::memory {
+
+struct Stats {
+  std::int64_t live_bytes;           ///< handed out and not yet returned
+  std::int64_t cached_bytes;         ///< returned and kept for reuse
+  std::int64_t system_bytes;         ///< taken from the system: live + cached
+  std::int64_t peak_system_bytes;    ///< the most `system_bytes` has been
+  std::int64_t system_allocations;   ///< blocks ever taken from the system; constant in a steady state
+};
+
+/// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
+void* allocate(std::size_t bytes);
+/// Returns a block of `allocate(bytes)`; the same `bytes` must be given.
+void deallocate(void* block, std::size_t bytes) noexcept;
+
+Stats stats() noexcept;
+/// Gives the shared pool and the calling thread's free lists back to the system.
+void trim() noexcept;
+/// The most bytes the shared pool of large blocks keeps (default 1 GiB); what is above is given back at once.
+void set_cache_limit(std::int64_t bytes) noexcept;
+
+}  // namespace rill::memory

@@ -1,0 +1,33 @@
+/// What lies behind a Node in its block. Internal to autograd.
+#pragma once
+
+#include <rill/core/node.h>
+#include <rill/core/tensor.h>
+
+namespace rill {
+
+/// Where an input's gradient goes: to a producing node, to a leaf, or nowhere.
+struct Edge {
+  Ref<Node> node;
+  Ref<TensorImpl> leaf;
+  std::uint32_t output = 0;
+};
+
+/// One result of a node: its layout, and its gradient while a backward pass is under way.
+struct OutputSlot {
+  Shape shape;
+  DType dtype = float32;
+  Tensor grad;
+  Hooks* hooks = nullptr;
+};
+
+/// Hooks of one tensor, and for a leaf the gradient that waits for them.
+struct Hooks {
+  std::vector<std::function<Tensor(const Tensor&)>> functions;
+  Tensor pending;
+
+  /// The gradient after all hooks.
+  Tensor apply(Tensor gradient) const;
+};
+
+}  // namespace rill

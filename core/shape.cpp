@@ -1,0 +1,52 @@
+#include <rill/core/shape.h>
+
+#include <algorithm>
+
+namespace rill {
+
+std::int64_t numel(const Shape& shape) {
+  std::int64_t product = 1;
+  bool zero = false;
+  for (std::int64_t size : shape) {
+    check(size >= 0, "shape: {} has a negative size", shape);
+    zero = zero || size == 0;
+  }
+  if (zero) return 0;
+  for (std::int64_t size : shape) {
+    check(!__builtin_mul_overflow(product, size, &product), "shape: {} has more elements than 2^63 - 1", shape);
+  }
+  return product;
+}
+
+Strides contiguous_strides(const Shape& shape) noexcept {
+  Strides strides = shape;
+  std::int64_t step = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= std::max<std::int64_t>(shape[i], 1);
+  }
+  return strides;
+}
+
+int wrap_dim(const char* op, std::int64_t dim, int rank) {
+  const int span = std::max(rank, 1);
+  check(dim >= -span && dim < span, "{}: dimension {} is outside {}..{}", op, dim, -span, span - 1);
+  return static_cast<int>(dim < 0 ? dim + span : dim);
+}
+
+Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
+  if (a == b) return a;
+  const int rank = std::max(a.size(), b.size());
+  Shape out = Shape::filled(rank, 1);
+  for (int i = 1; i <= rank; ++i) {
+    const std::int64_t x = i <= a.size() ? a[a.size() - i] : 1;
+    const std::int64_t y = i <= b.size() ? b[b.size() - i] : 1;
+    check(x == y || x == 1 || y == 1,
+          "{}: shapes {} and {} do not broadcast (sizes {} and {} at dimension {}); sizes must agree or be 1", op, a,
+          b, x, y, -i);
+    out[rank - i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+}  // namespace rill
