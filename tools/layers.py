@@ -15,6 +15,7 @@ import tempfile
 
 ROOMS = ("core", "nn", "optim", "examples", "tools", "tests", "docs")
 LIBRARIES = ("core", "nn", "optim")  # their headers are public
+MAX_COLUMNS = 110
 MAX_FILE_LINES = 450
 MAX_FUNCTION_LINES = 50
 MAX_FUSED_LINES = 90  # a fused op reads best in one piece
@@ -192,6 +193,9 @@ def check_form(sources):
         lines = source.text.count("\n")
         if lines > MAX_FILE_LINES:
             yield source.path, lines, f"{lines} lines; split files above {MAX_FILE_LINES}"
+        for line, text in enumerate(source.text.splitlines(), 1):
+            if len(text) > MAX_COLUMNS and source.is_cpp:
+                yield source.path, line, f"{len(text)} columns; the limit is {MAX_COLUMNS}"
         if source.path.endswith(".h") and "#pragma once" not in source.text:
             yield source.path, 1, "a header needs #pragma once"
         for match in re.finditer(r"\b(TODO|FIXME|XXX)\b", source.text if source.is_cpp else ""):
@@ -326,6 +330,7 @@ BROKEN = (
     ("long file", "core/a.cpp", "\n" * 451, "451 lines"),
     ("long function", "core/a.cpp", long_function(51), "function f has 51 lines"),
     ("long fused op", "nn/a.cpp", long_function(91), "function f has 91 lines"),
+    ("long line", "core/a.cpp", "// " + "é" * 108 + "\n", "111 columns"),
     ("no pragma once", "nn/a.h", "int f();\n", "#pragma once"),
     ("TODO", "nn/a.cpp", "// TO" "DO: later\n", "leave it out"),
 )
@@ -334,6 +339,7 @@ ALLOWED = (
     ("function at the limit", "core/a.cpp", long_function(50)),
     ("long file", "core/a.cpp", "\n" * 450),
     ("this_thread and hardware_concurrency", "nn/a.cpp", "int n = std::thread::hardware_concurrency();\n"),
+    ("line at the limit", "core/a.cpp", "// " + "é" * 107 + "\n"),
     ("omp simd", "core/kernels/a.cpp", "#pragma omp simd\n"),
     ("words in comments and strings", "core/kernels/a.cpp", '/* Tensor\nthrow */ const char* s = "new Tensor";\n'),
 )
