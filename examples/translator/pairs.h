@@ -1,0 +1,69 @@
+/// Sentence pairs out of files, and their division into training and validation.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <rill/core/random.h>
+#include <translator/lines.h>
+#include <translator/text.h>
+
+namespace translator {
+
+/// A sentence and its translation: the raw text and its tokens.
+struct Pair {
+  std::string source_text;
+  std::string target_text;
+  Tokens source;
+  Tokens target;
+};
+
+/// Pairs, and what the user should know about them: one sentence each, ready to print.
+struct Pairs {
+  std::vector<Pair> pairs;
+  std::vector<std::string> notes;
+};
+
+/// How to read pairs.
+struct ReadOptions {
+  std::size_t max_length = 0;  ///< Pairs with more tokens on a side are dropped and counted; 0: no limit.
+  std::size_t max_pairs = 4'000'000;  ///< More is an Error: they would not fit into memory.
+  LineLimits lines = {};
+};
+
+/// The pairs in columns 1 and 2 of a tab-separated file, in the order of the file; further columns are ignored.
+///
+/// Lines without a tab, with an empty side, not in UTF-8 or longer than the limit are skipped; one note gives their
+/// count, the first line number and why. Duplicates are kept and noted. Throws rill::Error for what LineReader
+/// refuses, for a file without any pair ("no sentence pairs", naming CSV if it looks like it), and for a file that is
+/// mostly in another encoding.
+Pairs read_pairs(const std::string& path, const ReadOptions& options = {});
+
+/// The pairs of two parallel files: line n of one belongs to line n of the other.
+///
+/// As read_pairs(); a tab is a space here. Throws rill::Error naming both counts if the files differ in lines.
+Pairs read_pairs(const std::string& source_path, const std::string& target_path,
+                 const ReadOptions& options = {});
+
+/// How much to hold out for validation.
+struct HoldOutOptions {
+  double share = 0.05;           ///< Of the distinct sources, at least one,
+  std::size_t most = 1000;       ///< and at most so many;
+  std::size_t least_pairs = 20;  ///< none if there are fewer pairs.
+};
+
+/// Training and validation pairs, each in their old order, and a sentence that says what was done.
+struct Split {
+  std::vector<Pair> train;
+  std::vector<Pair> valid;
+  std::string note;
+};
+
+/// Holds out a random part of the pairs such that no source and no target occurs on both sides (tokens compared).
+Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& options = {});
+
+/// How many of `pairs` have a source that is among the sources of `others` (tokens compared).
+std::size_t count_known_sources(const std::vector<Pair>& pairs, const std::vector<Pair>& others);
+
+}  // namespace translator
