@@ -86,7 +86,7 @@ struct fmt::formatter<rill::Dims> {
   template <class Context>
   auto format(const rill::Dims& dims, Context& ctx) const {
     auto out = fmt::format_to(ctx.out(), "[");
-    for (int i = 0; i < dims.size(); ++i) out = fmt::format_to(out, i == 0 ? "{}" : ", {}", dims[i]);
+    for (int i = 0; i < dims.size(); ++i) out = fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", dims[i]);
     return fmt::format_to(out, "]");
   }
 };
