@@ -5,7 +5,8 @@
 ///
 /// What a kernel calls must be RILL_INLINE, lambdas and functors included: a call that is not inlined
 /// stays at the baseline level (and is slow), and one function with two definitions at different levels
-/// would be a crash on old machines.
+/// would be a crash on old machines. A kernel that is a template is local to its source file: what others call is a
+/// plain function around it.
 #pragma once
 
 #if defined(RILL_SIMD_BASELINE)
@@ -26,6 +27,9 @@
 
 /// For what kernels call: part of the caller's code, hence at the caller's level.
 #define RILL_INLINE __attribute__((always_inline)) inline
+
+/// The same for a lambda that a kernel calls, between its parameters and its body: `[](float x) RILL_INLINE_LAMBDA {…}`.
+#define RILL_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace rill::kernels {
 

@@ -1,0 +1,89 @@
+/// Random numbers that are the same on every compiler, processor and number of threads.
+///
+/// The generator is counter-based (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+/// SC 2011): number i is a function of (seed, stream, i), so there is no state to share and any part of a sequence
+/// can be computed alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace rill {
+
+/// Ten rounds of Philox4x32: 128 random bits of a 128-bit counter and a 64-bit key.
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept;
+
+/// Everything an Rng is: enough to save and resume it.
+struct RngState {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t counter = 0;  ///< How many 64-bit draws have been made.
+
+  friend bool operator==(const RngState&, const RngState&) = default;
+};
+
+/// A sequence of random numbers. Copying one copies its position: the copy repeats what the original will give.
+class Rng {
+ public:
+  explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) noexcept : state_{seed, stream, 0} {}
+
+  /// 64 random bits: one draw.
+  std::uint64_t next() noexcept;
+
+  /// Uniform in [0, 1), a multiple of 2^-53: one draw.
+  double uniform() noexcept;
+
+  /// Normal with mean 0 and standard deviation 1: two draws (Box and Muller's method).
+  double normal() noexcept;
+
+  /// True with probability p (never for p <= 0, always for p >= 1): one draw.
+  bool bernoulli(double p) noexcept { return uniform() < p; }
+
+  /// Uniform in 0..n-1 without bias: one draw, seldom more. Throws Error if n is 0.
+  std::uint64_t below(std::uint64_t n);
+
+  /// A generator with its own seed and stream, drawn from this one: two draws.
+  Rng split() noexcept;
+
+  /// A random order of 0..n-1. Throws Error if n is negative.
+  std::vector<std::int64_t> permutation(std::int64_t n);
+
+  /// Puts a random-access range in random order, all orders alike.
+  template <class Range>
+  void shuffle(Range& range) {
+    for (std::size_t i = range.size(); i > 1; --i) {
+      using std::swap;
+      swap(range[i - 1], range[static_cast<std::size_t>(below(i))]);
+    }
+  }
+
+  /// n numbers uniform in [lo, hi): n draws. Throws Error unless lo <= hi, both finite, and hi - lo too.
+  template <class T>
+  void fill_uniform(T* to, std::int64_t n, double lo, double hi);
+
+  /// n numbers as mean + std * normal(): two draws each. Throws Error if std is negative or not finite.
+  template <class T>
+  void fill_normal(T* to, std::int64_t n, double mean, double std);
+
+  const RngState& state() const noexcept { return state_; }
+  void set_state(const RngState& state) noexcept { state_ = state; block_ = no_block; }
+
+ private:
+  static constexpr std::uint64_t no_block = ~std::uint64_t{0};
+
+  RngState state_;
+  std::uint64_t block_ = no_block;             // which block of two draws `draws_` holds
+  std::array<std::uint64_t, 2> draws_{};
+};
+
+/// A dropout mask: `out[i - begin]` = `scale` with probability `keep_probability`, else 0, for i in [begin, end).
+///
+/// Element i depends on (seed, stream, call, i) alone: parts may be computed by any thread in any order. The
+/// probability is rounded to a multiple of 2^-32. `begin` must not be negative.
+template <class T>
+void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call, std::int64_t begin, std::int64_t end,
+                    double keep_probability, T scale, T* out) noexcept;
+
+}  // namespace rill
