@@ -13,7 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include <rill/core/core.h>
+#include <rill/core/autograd.h>
+#include <rill/core/ops.h>
+#include <rill/core/random.h>
+#include <rill/core/tensor.h>
 
 namespace rill::nn {
 
@@ -38,8 +41,8 @@ class Members {
   Members& operator()(std::string_view name, const Module& child);
   /// Children name.0, name.1, …
   template <class M>
-    requires std::is_base_of_v<Module, M>
-  Members& operator()(std::string_view name, const std::vector<M>& children) {
+  requires std::is_base_of_v<Module, M> Members& operator()(std::string_view name,
+                                                            const std::vector<M>& children) {
     for (std::size_t i = 0; i < children.size(); ++i) {
       (*this)(std::string(name) + '.' + std::to_string(i), static_cast<const Module&>(children[i]));
     }
@@ -47,7 +50,7 @@ class Members {
   }
   /// A tensor that is saved and loaded but not trained.
   Members& buffer(std::string_view name, const Tensor& buffer);
-  /// A counter of a random stream: part of the resume state, not of the state dict.
+  /// A seed or counter of a random stream: part of the resume state, not of the state dict.
   Members& counter(std::string_view name, const std::uint64_t& counter);
 
  protected:
@@ -75,7 +78,8 @@ class Module {
 
   /// Every parameter under its full name, tied ones under each of their names. Handles: they share data and gradients.
   NamedParameters named_parameters() const;
-  /// Every parameter once.
+  /// What optimisers take: every array that stores parameters, once. Where a layer stores several parameters in one array, or one
+  /// transposed, this is that array, and the named parameters are views of it.
   std::vector<Tensor> parameters() const;
   /// The parameter `name`; throws listing the names there are.
   Tensor parameter(std::string_view name) const;
@@ -90,7 +94,7 @@ class Module {
   /// The state dict as a safetensors file, written atomically.
   void save(const std::filesystem::path& path) const;
   void load(const std::filesystem::path& path);
-  /// Counters of random streams, in order of their names; for resuming a training run exactly.
+  /// Seeds and counters of random streams, in order of their names; for resuming a training run exactly.
   std::vector<std::pair<std::string, std::uint64_t>> counters() const;
   void load_counters(const std::vector<std::pair<std::string, std::uint64_t>>& counters);
 
@@ -109,6 +113,7 @@ class Module {
   Module() = default;
 
  private:
+  friend void copy_state(const Module& from, Module& to);
   bool training_ = true;
 };
 

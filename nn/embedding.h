@@ -1,0 +1,36 @@
+/// The lookup table that turns ids into vectors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <rill/nn/module.h>
+
+namespace rill::nn {
+
+struct EmbeddingOptions {
+  std::int64_t num_embeddings = 0;
+  std::int64_t embedding_dim = 0;
+  std::optional<std::int64_t> padding_idx =
+      std::nullopt;  ///< an id whose row starts as 0 and gets no gradient; negative: from the end
+};
+
+/// Rows of `weight` [num_embeddings, embedding_dim] for ids: int64 [..] → [.., embedding_dim]. Normal with deviation 1.
+class Embedding final : public Module {
+ public:
+  /// Throws unless both sizes are at least 1 and padding_idx lies within.
+  Embedding(EmbeddingOptions options, Rng& rng);
+
+  /// Throws "embedding: index …" for an id outside 0 … num_embeddings - 1.
+  Tensor operator()(const Tensor& ids) const;
+
+  const Tensor& weight() const noexcept { return weight_; }
+  const EmbeddingOptions& options() const noexcept { return options_; }
+  void members(Members& m) const override;
+
+ private:
+  EmbeddingOptions options_;
+  Tensor weight_;
+};
+
+}  // namespace rill::nn

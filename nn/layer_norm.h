@@ -1,0 +1,33 @@
+/// Layer normalisation.
+#pragma once
+
+#include <rill/nn/module.h>
+
+namespace rill::nn {
+
+struct LayerNormOptions {
+  Shape normalized_shape = {};  ///< the last sizes of x, normalised together
+  double eps = 1e-5;
+  bool elementwise_affine = true;
+  bool bias = true;  ///< only with elementwise_affine
+};
+
+/// (x - mean) / √(var + eps) · weight + bias over the last dimensions, biased variance (Ba, Kiros and Hinton 2016):
+/// x [.., normalized_shape] → the same. Parameters `weight` (ones) and `bias` (zeros) [normalized_shape].
+class LayerNorm final : public Module {
+ public:
+  /// Throws for an empty normalized_shape, a size below 1 or an eps that is not positive. The Rng is not drawn from.
+  LayerNorm(LayerNormOptions options, Rng& rng);
+
+  Tensor operator()(const Tensor& x) const;
+
+  const LayerNormOptions& options() const noexcept { return options_; }
+  void members(Members& m) const override;
+
+ private:
+  LayerNormOptions options_;
+  Tensor weight_;
+  Tensor bias_;
+};
+
+}  // namespace rill::nn

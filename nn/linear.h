@@ -1,0 +1,43 @@
+/// The affine layer y = x Wᵀ + b.
+#pragma once
+
+#include <cstdint>
+
+#include <rill/nn/module.h>
+
+namespace rill::nn {
+
+struct LinearOptions {
+  std::int64_t in_features = 0;
+  std::int64_t out_features = 0;
+  bool bias = true;
+};
+
+/// y = x Wᵀ + b: x [.., in] → [.., out]. Parameters `weight` [out, in] and `bias` [out], uniform in ±1/√in.
+/// The weight is stored as [in, out], the layout in which the product is fastest.
+class Linear final : public Module {
+ public:
+  /// Throws unless both sizes are at least 1.
+  Linear(LinearOptions options, Rng& rng);
+
+  /// Throws "linear: …" when x's last size is not in_features.
+  Tensor operator()(const Tensor& x) const;
+
+  /// The weight [out, in].
+  Tensor weight() const;
+  /// The bias [out]; undefined without one.
+  const Tensor& bias() const noexcept { return bias_; }
+  /// Shares `weight` [out, in], a leaf (an embedding's weight, say), in place of a weight of its own.
+  void tie_weight(const Tensor& weight);
+
+  const LinearOptions& options() const noexcept { return options_; }
+  void members(Members& m) const override;
+
+ private:
+  LinearOptions options_;
+  Tensor array_;  // [in, out], or the shared weight [out, in]
+  Tensor bias_;
+  bool tied_ = false;
+};
+
+}  // namespace rill::nn

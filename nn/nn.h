@@ -1,0 +1,9 @@
+/// Everything of rill::nn.
+#pragma once
+
+#include <rill/nn/dropout.h>
+#include <rill/nn/embedding.h>
+#include <rill/nn/init.h>
+#include <rill/nn/layer_norm.h>
+#include <rill/nn/linear.h>
+#include <rill/nn/module.h>
