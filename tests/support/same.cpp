@@ -1,0 +1,178 @@
+#include <support/same.h>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+#include <rill/core/autograd.h>
+#include <rill/core/ops.h>
+#include <rill/core/parallel.h>
+
+namespace test {
+namespace {
+
+using rill::GradcheckFunction;
+using rill::Tensor;
+using Values = std::vector<std::vector<double>>;
+
+enum class Layout { contiguous, transposed, sliced };
+
+struct Setting {
+  rill::DType dtype = rill::float64;
+  Layout layout = Layout::contiguous;
+  std::optional<std::size_t> only =
+      std::nullopt;  ///< the one input that wants a gradient; all that did when absent
+
+  std::string text() const {
+    static constexpr const char* layouts[] = {"contiguous", "transposed", "sliced"};
+    std::string t = std::string(name(dtype)) + ", " + layouts[static_cast<int>(layout)] + " inputs";
+    return only ? t + ", gradient of input " + std::to_string(*only) + " alone" : t;
+  }
+};
+
+/// What one function gives: results, gradients, and gradients after a second backward pass was added to the first.
+struct Run {
+  Values results, gradients, doubled;
+};
+
+/// The leaf that holds the input's numbers; `viewed` gives the input back from it.
+Tensor make_leaf(const Tensor& input, const Setting& setting) {
+  const rill::NoGrad no_grad;
+  Tensor x = input.detach().to(setting.dtype);
+  if (setting.layout == Layout::transposed && x.dim() >= 2) return x.transpose(0, -1).clone();
+  if (setting.layout == Layout::sliced && x.dim() >= 1) {
+    rill::Shape wide = x.shape();
+    wide[x.dim() - 1] *= 2;
+    Tensor leaf = rill::full(wide, 0.25, setting.dtype);
+    leaf.slice(-1, 1, wide.back(), 2).copy_(x);
+    return leaf;
+  }
+  return x.clone();
+}
+
+Tensor viewed(const Tensor& leaf, const Setting& setting) {
+  if (setting.layout == Layout::transposed && leaf.dim() >= 2) return leaf.transpose(0, -1);
+  if (setting.layout == Layout::sliced && leaf.dim() >= 1) return leaf.slice(-1, 1, leaf.size(-1), 2);
+  return leaf;
+}
+
+/// Random gradients of the results that have one.
+std::vector<Tensor> cotangents(const std::vector<Tensor>& results, std::uint64_t seed) {
+  rill::Rng rng(seed);
+  std::vector<Tensor> all;
+  for (const Tensor& y : results) all.push_back(rill::randn(y.shape(), rng, rill::float64).to(y.dtype()));
+  return all;
+}
+
+Values values(const std::vector<Tensor>& tensors) {
+  Values all;
+  for (const Tensor& t : tensors) all.push_back(t.to_vector());
+  return all;
+}
+
+Values gradients_of(const std::vector<Tensor>& leaves) {
+  Values all;
+  for (const Tensor& leaf : leaves)
+    all.push_back(leaf.grad().defined() ? leaf.grad().to_vector() : std::vector<double>());
+  return all;
+}
+
+Run run(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Setting& setting,
+        std::uint64_t seed) {
+  std::vector<Tensor> leaves;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) {
+      leaves.push_back(inputs[i]);
+      continue;
+    }
+    leaves.push_back(make_leaf(inputs[i], setting));
+    leaves.back().set_requires_grad(inputs[i].requires_grad() && setting.only.value_or(i) == i);
+  }
+  std::vector<Tensor> watched;
+  std::copy_if(leaves.begin(), leaves.end(), std::back_inserter(watched),
+               [](const Tensor& t) { return t.defined() && t.requires_grad(); });
+
+  Run out;
+  for (Values* gradients : {&out.gradients, &out.doubled}) {
+    std::vector<Tensor> given;
+    for (const Tensor& leaf : leaves) given.push_back(leaf.defined() ? viewed(leaf, setting) : leaf);
+    const std::vector<Tensor> results = f(given);
+    out.results = values(results);
+    std::vector<Tensor> roots;
+    std::copy_if(results.begin(), results.end(), std::back_inserter(roots),
+                 [](const Tensor& y) { return y.requires_grad(); });
+    if (!roots.empty()) rill::backward(roots, cotangents(roots, seed));
+    *gradients = gradients_of(watched);
+  }
+  return out;
+}
+
+std::string compare(const char* what, const Values& a, const Values& b, double factor, double tolerance) {
+  if (a.size() != b.size()) return fmt::format("{} {}s against {}", a.size(), what, b.size());
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    if (a[k].size() != b[k].size()) {
+      return fmt::format("{} {} has {} elements against {}", what, k, a[k].size(), b[k].size());
+    }
+    for (std::size_t i = 0; i < a[k].size(); ++i) {
+      const double x = a[k][i], y = factor * b[k][i];
+      const double error = std::abs(x - y) / std::max({1.0, std::abs(x), std::abs(y)});
+      if (!(error <= tolerance)) return fmt::format("{} {} at {}: {} against {}", what, k, i, x, y);
+    }
+  }
+  return "";
+}
+
+std::string differ_in(const GradcheckFunction& fused, const GradcheckFunction& composed,
+                      const std::vector<Tensor>& inputs, const Setting& setting, const SameOptions& options) {
+  const double tolerance = setting.dtype == rill::float64 ? options.tolerance64 : options.tolerance32;
+  const Run want = run(composed, inputs, setting, options.seed);
+  std::optional<Run> first;
+  for (int threads : {1, 4}) {
+    const Threads setter(threads);
+    const Run got = run(fused, inputs, setting, options.seed);
+    std::string text = compare("result", got.results, want.results, 1, tolerance);
+    if (text.empty()) text = compare("gradient", got.gradients, want.gradients, 1, tolerance);
+    if (text.empty()) text = compare("added gradient", got.doubled, want.gradients, 2, tolerance);
+    if (!text.empty()) return fmt::format("{}, {} threads: {}", setting.text(), threads, text);
+    if (!first) first = got;
+    if (got.results != first->results || got.gradients != first->gradients) {
+      return fmt::format("{}: the bits of 1 and {} threads differ", setting.text(), threads);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string difference(const GradcheckFunction& fused, const GradcheckFunction& composed,
+                       const std::vector<Tensor>& inputs, const SameOptions& options) {
+  std::vector<Setting> settings;
+  for (rill::DType dtype : {rill::float64, rill::float32}) {
+    settings.push_back({.dtype = dtype});
+    if (!options.strided) continue;
+    settings.push_back({.dtype = dtype, .layout = Layout::transposed});
+    settings.push_back({.dtype = dtype, .layout = Layout::sliced});
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined() && inputs[i].requires_grad()) settings.push_back({.only = i});
+  }
+  for (const Setting& setting : settings) {
+    const std::string text = differ_in(fused, composed, inputs, setting, options);
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+void same(const GradcheckFunction& fused, const GradcheckFunction& composed,
+          const std::vector<Tensor>& inputs, const SameOptions& options) {
+  const std::string text = difference(fused, composed, inputs, options);
+  CHECK_MESSAGE(text.empty(), text);
+}
+
+Threads::Threads(int n) : before_(rill::num_threads()) { rill::set_num_threads(n); }
+Threads::~Threads() { rill::set_num_threads(before_); }
+
+}  // namespace test

@@ -1,0 +1,42 @@
+/// Tests a fused op against its definition.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rill/core/gradcheck.h>
+
+namespace test {
+
+struct SameOptions {
+  double tolerance64 = 1e-10;  ///< largest |a - b| / max(1, |a|, |b|) in float64
+  double tolerance32 = 1e-4;   ///< the same in float32
+  bool strided = true;         ///< repeat with each floating input as a transposed and as a sliced view
+  std::uint64_t seed = 1;      ///< of the gradients fed into the outputs
+};
+
+/// What differs between two functions, or nothing. Both are called with the same inputs, given in float64 (integer
+/// inputs are passed on); an input that requires a gradient gets one. Compared are all results and, under a random gradient of each
+/// result, all gradients, also when they are added to earlier ones: in float64 and float32, on 1 and 4 threads (where `fused` must give
+/// the same bits), with strided inputs, and with each input as the only one that wants a gradient.
+std::string difference(const rill::GradcheckFunction& fused, const rill::GradcheckFunction& composed,
+                       const std::vector<rill::Tensor>& inputs, const SameOptions& options = {});
+
+/// Checks that there is no difference.
+void same(const rill::GradcheckFunction& fused, const rill::GradcheckFunction& composed,
+          const std::vector<rill::Tensor>& inputs, const SameOptions& options = {});
+
+/// Sets the number of threads while it lives.
+class Threads {
+ public:
+  explicit Threads(int n);
+  ~Threads();
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace test
