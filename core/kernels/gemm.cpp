@@ -1,21 +1,50 @@
 #include <rill/core/kernels/gemm.h>
 
+#include <rill/core/kernels/simd.h>
+
 #include <cblas.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+// Exported by OpenBLAS where it chooses among processors at run time, but not declared in its header.
+extern "C" {
+void gotoblas_dynamic_init() __attribute__((weak));
+void gotoblas_dynamic_quit() __attribute__((weak));
+}
 
 namespace rill::kernels {
 namespace {
 
+// Chooses the kernels of OpenBLAS again if it did not know the processor. An older OpenBLAS takes an x86 newer than
+// itself for a Prescott of 2004, which makes products five times slower; a Prescott has no AVX2.
+void correct_processor() noexcept {
+#if defined(__x86_64__)
+  const SimdLevel level = cpu_simd_level();
+  if (level == SimdLevel::baseline || std::strcmp(openblas_get_corename(), "Prescott") != 0) return;
+  if (gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr) return;  // built for one processor
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;                           // the user's choice
+  setenv("OPENBLAS_CORETYPE", level == SimdLevel::v4 ? "SkylakeX" : "Haswell", 1);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  unsetenv("OPENBLAS_CORETYPE");
+#endif
+}
+
 // rill has its own threads and splits products itself; a BLAS that starts threads too would oversubscribe the
 // processor and make results depend on their number.
-void pin_blas() noexcept {
-  static const bool pinned = [] {
+bool prepare_blas() noexcept {
+  static const bool prepared = [] {
+    correct_processor();
     openblas_set_num_threads(1);
     return true;
   }();
-  static_cast<void>(pinned);
+  return prepared;
 }
+
+// When the library is loaded, hence before there are other threads that might use OpenBLAS or the environment.
+[[maybe_unused]] const bool prepared_at_load = prepare_blas();
 
 template <class T>
 void scale(std::int64_t m, std::int64_t n, T beta, T* c, std::int64_t ldc) noexcept {
@@ -59,7 +88,7 @@ void gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, cons
           std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept {
   if (m <= 0 || n <= 0) return;
   if (k <= 0) return scale(m, n, beta, c, ldc);
-  pin_blas();
+  prepare_blas();
   const auto narrow = [](std::int64_t size) { return static_cast<blasint>(size); };
   if (m == 1) {
     // c^T = op(B)^T a^T
