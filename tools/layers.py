@@ -36,7 +36,7 @@ PARTS = {
 OPS_FILES = ("core/ops.h", "core/core.h", "core/gradcheck.h", "core/gradcheck.cpp")
 THIRD_PARTY = {
     "cblas.h": ("core/kernels/gemm.cpp",),
-    "nlohmann/": ("core/safetensors.cpp", "examples/", "tools/", "tests/"),
+    "nlohmann/": ("core/safetensors_header.cpp", "examples/", "tools/", "tests/"),
     "CLI/": ("examples/", "tools/", "tests/"),
     "utf8proc.h": ("examples/", "tests/examples/"),
     "zlib.h": ("examples/", "tests/examples/"),
