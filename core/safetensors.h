@@ -1,8 +1,9 @@
-/// Named tensors in and out, as safetensors: the files that the tools of PyTorch, NumPy and others read and write.
+/// Named tensors in and out, as safetensors: the files that the tools of PyTorch, NumPy and others read and
+/// write.
 ///
-/// A file is the length of its header (8 bytes), a JSON header with dtype, shape and place of each tensor, and the
-/// numbers, row-major and little-endian (https://huggingface.co/docs/safetensors). rill knows the dtypes F32, F64,
-/// I64 and BOOL. Files are checked wholly before anything of their size is allocated.
+/// A file is the length of its header (8 bytes), a JSON header with dtype, shape and place of each tensor,
+/// and the numbers, row-major and little-endian (https://huggingface.co/docs/safetensors). rill knows the
+/// dtypes F32, F64, I64 and BOOL. Files are checked wholly before anything of their size is allocated.
 #pragma once
 
 #include <cstddef>
@@ -32,17 +33,19 @@ struct SafetensorsFile {
   const Tensor& at(std::string_view name) const;
 };
 
-/// Writes a file, as a whole or not at all. Strided tensors are written row-major, views and tied tensors in full.
+/// Writes a file, as a whole or not at all. Strided tensors are written row-major, views and tied tensors in
+/// full.
 ///
-/// Reading gives the order of `tensors` back. In the file wider dtypes come first, so that every number is aligned.
-/// Throws on an undefined tensor, on a name that comes twice, is "__metadata__" or is not UTF-8, and when the file
-/// cannot be written.
+/// Reading gives the order of `tensors` back. In the file wider dtypes come first, so that every number is
+/// aligned. Throws on an undefined tensor, on a name that comes twice, is "__metadata__" or is not UTF-8, and
+/// when the file cannot be written.
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
-/// Reads a file. Throws Error naming the file and what is wrong with it: missing or no regular file, a header that is
-/// cut off, too long (100 MB) or no strict JSON, names that come twice, another dtype, more than 8 dimensions, numbers
-/// that do not fill their shape, overlap, leave a gap or lie outside the file, a BOOL that is neither 0 nor 1.
+/// Reads a file. Throws Error naming the file and what is wrong with it: missing or no regular file, a header
+/// that is cut off, too long (100 MB) or no strict JSON, names that come twice, another dtype, more than 8
+/// dimensions, numbers that do not fill their shape, overlap, leave a gap or lie outside the file, a BOOL
+/// that is neither 0 nor 1.
 SafetensorsFile load_safetensors(const std::filesystem::path& path);
 
 /// The bytes that save_safetensors writes.

@@ -29,8 +29,8 @@ const char* format_name(DType dtype) noexcept {
   return "?";
 }
 
-/// Hears the parts of a header's JSON and builds the SafetensorsHeader. A parser of events, since one that builds a
-/// document keeps the last of two equal names without a word and follows any depth of nesting.
+/// Hears the parts of a header's JSON and builds the SafetensorsHeader. A parser of events, since one that
+/// builds a document keeps the last of two equal names without a word and follows any depth of nesting.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& label) : label_(label) {}

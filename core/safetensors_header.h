@@ -32,16 +32,17 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads the text of a header that `data_bytes` bytes follow. Throws Error beginning with `label` unless it is strict
-/// JSON of the format and its tensors cover those bytes exactly.
+/// Reads the text of a header that `data_bytes` bytes follow. Throws Error beginning with `label` unless it
+/// is strict JSON of the format and its tensors cover those bytes exactly.
 SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_t data_bytes,
                                            const std::string& label);
 
-/// The text of a header, filled with spaces to a multiple of 8 bytes. Throws when a name comes twice, is reserved or
-/// is not UTF-8, or the whole is too long.
+/// The text of a header, filled with spaces to a multiple of 8 bytes. Throws when a name comes twice, is
+/// reserved or is not UTF-8, or the whole is too long.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-/// A name that a message shows in quotes, cut off when long: a bad file may have names of any length and content.
+/// A name that a message shows in quotes, cut off when long: a bad file may have names of any length and
+/// content.
 struct Shown {
   std::string_view text;
 };
