@@ -154,7 +154,7 @@ void attach(Node* node, std::span<Tensor> outputs) noexcept {
 }
 
 void watch(const char* name, std::span<const Tensor> outputs) {
-  if (observer && !outputs.empty() && outputs[0].impl().node) observer->on_record_(name);
+  if (observer && !outputs.empty() && outputs[0].impl().node) (*observer)(name);
   if (!anomaly) return;
   for (const Tensor& y : outputs) {
     check(all_finite(y), "{}: the result of shape {} has a value that is not finite", name, y.shape());

@@ -63,6 +63,8 @@ class RecordObserver {
   RecordObserver(const RecordObserver&) = delete;
   RecordObserver& operator=(const RecordObserver&) = delete;
 
+  void operator()(const char* name) const { on_record_(name); }
+
  private:
   std::function<void(const char*)> on_record_;
   RecordObserver* before_;
@@ -165,14 +167,13 @@ struct TensorRef {
 /// The inputs of an op: `{a, b}`, or a vector.
 class Inputs {
  public:
-  Inputs(std::initializer_list<TensorRef> list) noexcept : begin_(list.begin()), size_(list.size()) {}
-  Inputs(const std::vector<TensorRef>& list) noexcept : begin_(list.data()), size_(list.size()) {}
-  std::size_t size() const noexcept { return size_; }
-  const Tensor& operator[](std::size_t i) const noexcept { return *begin_[i].tensor; }
+  Inputs(std::initializer_list<TensorRef> list) noexcept : list_(list.begin(), list.size()) {}
+  Inputs(const std::vector<TensorRef>& list) noexcept : list_(list) {}
+  std::size_t size() const noexcept { return list_.size(); }
+  const Tensor& operator[](std::size_t i) const noexcept { return *list_[i].tensor; }
 
  private:
-  const TensorRef* begin_;
-  std::size_t size_;
+  std::span<const TensorRef> list_;
 };
 
 /// True when an op on these inputs must be recorded: recording is on and one of them has or wants a gradient.
@@ -220,6 +221,12 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
+  if (detail::watching) [[unlikely]] detail::watch(name, std::span(&y, 1));
+  return y;
+}
+
+/// The result of an op whose caller has found that nothing is to be recorded (and spared itself the saving).
+inline Tensor unrecorded(const char* name, Tensor y) {
   if (detail::watching) [[unlikely]] detail::watch(name, std::span(&y, 1));
   return y;
 }

@@ -1,0 +1,159 @@
+/// Ops that copy elements to other places or another dtype.
+#include <algorithm>
+
+#include <rill/core/autograd.h>
+#include <rill/core/ops.h>
+
+namespace rill {
+
+Tensor contiguous(const Tensor& x) {
+  if (x.is_contiguous()) return x;
+  Tensor y = empty_like(x);
+  y.copy_(x);
+  return record("contiguous", std::move(y), {x}, [](const Tensor& dy, Grads& d) { d[0].give(dy); });
+}
+
+Tensor clone(const Tensor& x) {
+  Tensor y = empty_like(x);
+  y.copy_(x);
+  return record("clone", std::move(y), {x}, [](const Tensor& dy, Grads& d) { d[0].give(dy); });
+}
+
+Tensor to(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor y = empty(x.shape(), dtype);
+  y.copy_(x);
+  if (!is_floating(dtype)) return y;
+  return record("to", std::move(y), {x}, [](const Tensor& dy, Grads& d) {
+    auto dx = d[0];
+    dx.give(to(dy, dx.dtype()));
+  });
+}
+
+namespace {
+
+/// The shape of `tensors` joined along dimension `at`; throws where they do not fit.
+Shape joined_shape(const std::vector<Tensor>& tensors, int at) {
+  const Tensor& first = tensors.front();
+  Shape shape = first.shape();
+  shape[at] = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    check(t.dtype() == first.dtype(), "cat: dtypes {} and {} differ (tensor {}); use .to({})", name(first.dtype()),
+          name(t.dtype()), i, name(first.dtype()));
+    bool fits = t.dim() == first.dim();
+    for (int d = 0; fits && d < t.dim(); ++d) fits = d == at || t.shape()[d] == first.shape()[d];
+    check(fits, "cat: shapes {} and {} (tensor {}) differ outside dimension {}", first.shape(), t.shape(), i, at);
+    shape[at] += t.shape()[at];
+  }
+  return shape;
+}
+
+std::vector<TensorRef> references(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+
+}  // namespace
+
+Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
+  check(!tensors.empty(), "cat: no tensors");
+  check(tensors.front().dim() > 0, "cat: a tensor without dimensions cannot be joined; use stack");
+  const int at = wrap_dim("cat", dim, tensors.front().dim());
+  Tensor y = empty(joined_shape(tensors, at), tensors.front().dtype());
+  std::int64_t start = 0;
+  {
+    const NoGrad no_grad;
+    for (const Tensor& t : tensors) {
+      narrow(y, at, start, t.shape()[at]).copy_(t);
+      start += t.shape()[at];
+    }
+  }
+  return record("cat", std::move(y), references(tensors), [at, n = static_cast<int>(tensors.size()), sizes = [&] {
+                  std::vector<std::int64_t> list;
+                  for (const Tensor& t : tensors) list.push_back(t.shape()[at]);
+                  return list;
+                }()](const Tensor& dy, Grads& d) {
+    std::int64_t from = 0;
+    for (int i = 0; i < n; ++i) {
+      const std::int64_t size = sizes[static_cast<std::size_t>(i)];
+      if (auto dx = d[i]) dx.give(narrow(dy, at, from, size));
+      from += size;
+    }
+  });
+}
+
+Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
+  check(!tensors.empty(), "stack: no tensors");
+  const int at = wrap_dim("stack", dim, tensors.front().dim() + 1);
+  std::vector<Tensor> wide;
+  wide.reserve(tensors.size());
+  for (const Tensor& t : tensors) {
+    check(t.shape() == tensors.front().shape(), "stack: shapes {} and {} differ", tensors.front().shape(), t.shape());
+    wide.push_back(unsqueeze(t, at));
+  }
+  return cat(wide, at);
+}
+
+namespace {
+/// to[…, n-1-i, …] = from[…, i, …] along the flagged dimensions.
+void flip_into(const Tensor& to, const Tensor& from, const Dims& flipped, int at) {
+  if (at == to.dim()) {
+    Tensor(to).copy_(from);
+    return;
+  }
+  if (!flipped[at]) {
+    flip_into(to, from, flipped, at + 1);
+    return;
+  }
+  const std::int64_t n = to.shape()[at];
+  for (std::int64_t i = 0; i < n; ++i) {
+    flip_into(narrow(to, at, n - 1 - i, 1), narrow(from, at, i, 1), flipped, at + 1);
+  }
+}
+}  // namespace
+
+Tensor flip(const Tensor& x, const Dims& dims) {
+  Dims flipped = Dims::filled(x.dim(), 0);
+  for (std::int64_t d : dims) {
+    const int at = wrap_dim("flip", d, x.dim());
+    check(x.dim() > 0 && !flipped[at], "flip: {} names dimension {} twice", dims, at);
+    flipped[at] = 1;
+  }
+  Tensor y = empty_like(x);
+  {
+    const NoGrad no_grad;
+    flip_into(y, x.detach(), flipped, 0);
+  }
+  return record("flip", std::move(y), {x}, [dims](const Tensor& dy, Grads& d) { d[0].give(flip(dy, dims)); });
+}
+
+Tensor repeat(const Tensor& x, const Dims& repeats) {
+  check(repeats.size() >= x.dim(), "repeat: {} names fewer dimensions than the tensor of shape {} has", repeats, x.shape());
+  // [a, b] tiled [r, s] is [1, a, 1, b] expanded to [r, a, s, b] and flattened pairwise.
+  Shape spread, tiled, shape;
+  const int skip = repeats.size() - x.dim();
+  for (int i = 0; i < repeats.size(); ++i) {
+    check(repeats[i] >= 0, "repeat: {} has a negative count", repeats);
+    const std::int64_t size = i < skip ? 1 : x.shape()[i - skip];
+    shape.push_back(size * repeats[i]);
+    if (repeats[i] != 1) {
+      spread.push_back(1);
+      tiled.push_back(repeats[i]);
+    }
+    if (i >= skip) {
+      spread.push_back(size);
+      tiled.push_back(size);
+    }
+  }
+  return reshape(expand(reshape(x, spread), tiled), shape);
+}
+
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+  check(x.dim() >= 2, "tril: a tensor of shape {} has no matrices", x.shape());
+  Tensor above = zeros({x.size(-2), x.size(-1)}, boolean);
+  bool* mask = above.data<bool>();
+  for (std::int64_t i = 0; i < x.size(-2); ++i) {
+    for (std::int64_t j = 0; j < x.size(-1); ++j) mask[i * x.size(-1) + j] = j - i > diagonal;
+  }
+  return masked_fill(x, above, 0);
+}
+
+}  // namespace rill

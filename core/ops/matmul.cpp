@@ -1,0 +1,206 @@
+/// Products of matrices: one node for a plain product, one for a batch, one for a linear layer.
+#include <algorithm>
+
+#include <rill/core/autograd.h>
+#include <rill/core/gemm.h>
+#include <rill/core/kernels/gemm.h>
+#include <rill/core/kernels/reduce.h>
+#include <rill/core/ops.h>
+#include <rill/core/ops/matmul_into.h>
+#include <rill/core/parallel.h>
+
+namespace rill {
+namespace {
+
+/// A matrix as BLAS wants it: stored row-major with row distance `ld`, perhaps transposed.
+struct Operand {
+  bool transposed;
+  std::int64_t ld;
+};
+
+/// How a view can be handed to BLAS as it lies; false when neither stride is 1.
+bool blas_layout(const Tensor& m, Operand& out) noexcept {
+  const std::int64_t rows = m.shape()[0], columns = m.shape()[1];
+  const std::int64_t down = m.strides()[0], across = m.strides()[1];
+  if ((across == 1 || columns <= 1) && (rows <= 1 || down >= std::max<std::int64_t>(columns, 1))) {
+    out = {false, rows <= 1 ? std::max<std::int64_t>(columns, 1) : down};
+    return true;
+  }
+  if ((down == 1 || rows <= 1) && (columns <= 1 || across >= std::max<std::int64_t>(rows, 1))) {
+    out = {true, columns <= 1 ? std::max<std::int64_t>(rows, 1) : across};
+    return true;
+  }
+  return false;
+}
+
+void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
+  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", op, name(a.dtype()), name(b.dtype()),
+        name(a.dtype()));
+}
+
+}  // namespace
+
+void matmul_into(const Slot& slot, const Tensor& a, const Tensor& b) {
+  Operand to{}, left{}, right{};
+  if (!blas_layout(a, left)) return matmul_into(slot, a.contiguous(), b);
+  if (!blas_layout(b, right)) return matmul_into(slot, a, b.contiguous());
+  if (!blas_layout(slot.to, to)) {
+    Tensor product = empty(slot.to.shape(), slot.to.dtype());
+    matmul_into({product, 0}, a, b);
+    Tensor target = slot.to;
+    slot.beta == 0 ? target.copy_(product) : target.add_(product);
+    return;
+  }
+  visit_floating("matmul", a.dtype(), [&]<class T>(Type<T>) {
+    const T* x = detail::raw<const T>(a);
+    const T* w = detail::raw<const T>(b);
+    T* y = detail::raw<T>(slot.to);
+    const T beta = static_cast<T>(slot.beta);
+    const std::int64_t m = a.shape()[0], k = a.shape()[1], n = b.shape()[1];
+    if (!to.transposed) {
+      parallel_gemm<T>(left.transposed, right.transposed, m, n, k, x, left.ld, w, right.ld, beta, y, to.ld);
+    } else {  // Cᵀ = Bᵀ Aᵀ
+      parallel_gemm<T>(!right.transposed, !left.transposed, n, m, k, w, right.ld, x, left.ld, beta, y, to.ld);
+    }
+  });
+}
+
+void sum_rows_into(const Slot& slot, const Tensor& x) {
+  const Tensor rows = x.stride(-1) == 1 || x.size(-1) <= 1 ? x : x.contiguous();
+  Tensor sums = slot.to.is_contiguous() ? slot.to : empty(slot.to.shape(), slot.to.dtype());
+  const bool direct = slot.to.is_contiguous();
+  visit_floating("sum", x.dtype(), [&]<class T>(Type<T>) {
+    kernels::sum_rows<T>(rows.shape()[0], rows.shape()[1], detail::raw<const T>(rows), rows.strides()[0],
+                         direct ? static_cast<T>(slot.beta) : T{0}, detail::raw<T>(sums));
+  });
+  if (direct) return;
+  Tensor target = slot.to;
+  slot.beta == 0 ? target.copy_(sums) : target.add_(sums);
+}
+
+namespace {
+
+/// [M,K]·[K,N], the node all plain products end in.
+Tensor matmul_2d(const Tensor& a, const Tensor& b) {
+  check(a.shape()[1] == b.shape()[0], "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(), b.shape());
+  Tensor y = empty({a.shape()[0], b.shape()[1]}, a.dtype());
+  matmul_into({y, 0}, a, b);
+  if (!is_recording({a, b})) return unrecorded("matmul", std::move(y));
+  return record("matmul", std::move(y), {a, b},
+                [a = save(a, "matmul"), b = save(b, "matmul")](const Tensor& dy, Grads& d) {
+                  if (auto da = d[0]) matmul_into(da.slot(), dy, b().t());
+                  if (auto db = d[1]) matmul_into(db.slot(), a().t(), dy);
+                });
+}
+
+/// slot.to[i] = beta · slot.to[i] + a[i]·b[i] for each matrix of a batch; batches of small ones are shared out to the threads.
+void bmm_into(const Slot& slot, const Tensor& a, const Tensor& b) {
+  const std::int64_t batch = a.shape()[0];
+  const std::int64_t flops = 2 * a.shape()[1] * a.shape()[2] * b.shape()[2];
+  const std::int64_t grain = std::max<std::int64_t>(1, 500000 / std::max<std::int64_t>(flops, 1));
+  parallel_for(batch, grain, [&](std::int64_t begin, std::int64_t end) {
+    const NoGrad no_grad;
+    for (std::int64_t i = begin; i < end; ++i) {
+      matmul_into({slot.to.select(0, i), slot.beta}, a.select(0, i), b.select(0, i));
+    }
+  });
+}
+
+Tensor bmm_3d(const Tensor& a, const Tensor& b) {
+  Tensor y = empty({a.shape()[0], a.shape()[1], b.shape()[2]}, a.dtype());
+  bmm_into({y, 0}, a.detach(), b.detach());
+  if (!is_recording({a, b})) return unrecorded("bmm", std::move(y));
+  return record("bmm", std::move(y), {a, b}, [a = save(a, "bmm"), b = save(b, "bmm")](const Tensor& dy, Grads& d) {
+    if (auto da = d[0]) bmm_into(da.slot(), dy, b().transpose(1, 2));
+    if (auto db = d[1]) bmm_into(db.slot(), a().transpose(1, 2), dy);
+  });
+}
+
+/// Both operands at least matrices, one of them more: leading sizes broadcast.
+Tensor matmul_batched(const Tensor& a, const Tensor& b) {
+  check(a.size(-1) == b.size(-2), "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(), b.shape());
+  const auto leading = [](const Tensor& t) {
+    return Shape(std::span(t.shape().begin(), static_cast<std::size_t>(t.dim() - 2)));
+  };
+  const Shape batch = broadcast_shapes("matmul", leading(a), leading(b));
+  Shape shape = batch;
+  shape.push_back(a.size(-2));
+  shape.push_back(b.size(-1));
+  if (b.dim() == 2) {  // one product of all rows
+    return reshape(matmul_2d(reshape(a, {numel(leading(a)) * a.size(-2), a.size(-1)}), b), shape);
+  }
+  const auto widen = [&](const Tensor& t) {
+    Shape wide = batch;
+    wide.push_back(t.size(-2));
+    wide.push_back(t.size(-1));
+    return reshape(expand(t, wide), {numel(batch), t.size(-2), t.size(-1)});
+  };
+  return reshape(bmm_3d(widen(a), widen(b)), shape);
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  check_same_dtype("matmul", a, b);
+  check(a.dim() > 0 && b.dim() > 0, "matmul: shapes {} and {}; operands need at least one dimension", a.shape(), b.shape());
+  if (a.dim() == 2 && b.dim() == 2) return matmul_2d(a, b);
+  if (a.dim() == 1) {
+    const Tensor y = matmul(unsqueeze(a, 0), b);
+    return squeeze(y, b.dim() == 1 ? 0 : -2);
+  }
+  if (b.dim() == 1) return squeeze(matmul(a, unsqueeze(b, 1)), -1);
+  return matmul_batched(a, b);
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  check_same_dtype("bmm", a, b);
+  check(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1),
+        "bmm: shapes {} and {} are not [B, M, K] and [B, K, N]", a.shape(), b.shape());
+  return bmm_3d(a, b);
+}
+
+Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  return add(mul(c, beta), mul(matmul(a, b), alpha));
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_same_dtype("linear", x, weight);
+  check(weight.dim() == 2 && x.dim() > 0 && x.size(-1) == weight.size(1),
+        "linear: x {} and weight {} do not fit; x needs {} features at the end", x.shape(), weight.shape(),
+        weight.dim() == 2 ? weight.size(1) : 0);
+  check(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "linear: bias {} does not fit weight {}",
+        bias.defined() ? bias.shape() : Shape{}, weight.shape());
+  if (bias.defined()) check_same_dtype("linear", x, bias);
+  Shape shape = x.shape();
+  shape[x.dim() - 1] = weight.size(0);
+  const std::int64_t rows = numel(Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.size() - 1))));
+  const Shape flat{rows, weight.size(1)};
+  Tensor y = empty({rows, weight.size(0)}, x.dtype());
+  {
+    const NoGrad no_grad;
+    if (bias.defined()) y.copy_(bias);
+    matmul_into({y, bias.defined() ? 1.0 : 0.0}, x.reshape(flat), weight.t());
+  }
+  y = detail::make_view(y.impl().storage, y.dtype(), shape, contiguous_strides(shape), 0);
+  if (!is_recording({x, weight, bias})) return unrecorded("linear", std::move(y));
+  return record("linear", std::move(y), {x, weight, bias},
+                [x = save(x, "linear"), weight = save(weight, "linear"), flat](const Tensor& dy, Grads& d) {
+                  const Tensor g = dy.reshape({flat[0], dy.size(-1)});
+                  if (auto dx = d[0]) {
+                    const Slot slot = dx.slot();
+                    if (slot.to.is_contiguous()) {
+                      matmul_into({slot.to.reshape(flat), slot.beta}, g, weight());
+                    } else {  // a leaf with gaps
+                      Tensor product = empty(flat, dy.dtype());
+                      matmul_into({product, 0}, g, weight());
+                      Tensor to = slot.to;
+                      product = product.reshape(to.shape());
+                      slot.beta == 0 ? to.copy_(product) : to.add_(product);
+                    }
+                  }
+                  if (auto dw = d[1]) matmul_into(dw.slot(), g.t(), x().reshape(flat));
+                  if (auto db = d[2]) sum_rows_into(db.slot(), g);
+                });
+}
+
+}  // namespace rill

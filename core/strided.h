@@ -1,0 +1,79 @@
+/// Walking several strided arrays of one shape at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <rill/core/shape.h>
+
+namespace rill {
+
+/// A loop nest over K arrays of one shape, with dimensions of size 1 gone and neighbours joined where every array allows it.
+template <int K>
+struct LoopNest {
+  int rank = 0;
+  std::array<std::int64_t, Dims::max_rank> sizes{};
+  std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};
+
+  LoopNest(const Shape& shape, const std::array<Strides, K>& given) noexcept {
+    for (int d = 0; d < shape.size(); ++d) {
+      if (shape[d] == 1) continue;
+      if (rank > 0 && joins(shape[d], given, d)) {
+        sizes[last()] *= shape[d];
+      } else {
+        sizes[static_cast<std::size_t>(rank++)] = shape[d];
+      }
+      for (std::size_t k = 0; k < K; ++k) strides[k][last()] = given[k][d];
+    }
+  }
+
+ private:
+  std::size_t last() const noexcept { return static_cast<std::size_t>(rank - 1); }
+  bool joins(std::int64_t size, const std::array<Strides, K>& given, int d) const noexcept {
+    for (std::size_t k = 0; k < K; ++k) {
+      if (strides[k][last()] != given[k][d] * size) return false;
+    }
+    return true;
+  }
+};
+
+/// Calls f(offsets, n, strides) for runs of n elements that together visit every element in row-major order: array k starts
+/// at element offsets[k] and steps by strides[k]. Strides are in elements; a broadcast dimension has stride 0.
+template <int K, class F>
+void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&& f) {
+  for (std::int64_t size : shape) {
+    if (size == 0) return;
+  }
+  const LoopNest<K> nest(shape, strides);
+  std::array<std::int64_t, K> offsets{};
+  std::array<std::int64_t, K> inner{};
+  const int outer = nest.rank - 1;
+  if (outer < 0) {
+    f(offsets, std::int64_t{1}, inner);
+    return;
+  }
+  for (std::size_t k = 0; k < K; ++k) inner[k] = nest.strides[k][static_cast<std::size_t>(outer)];
+  std::array<std::int64_t, Dims::max_rank> index{};
+  for (;;) {
+    f(offsets, nest.sizes[static_cast<std::size_t>(outer)], inner);
+    int d = outer - 1;
+    for (; d >= 0; --d) {
+      const auto at = static_cast<std::size_t>(d);
+      for (std::size_t k = 0; k < K; ++k) offsets[k] += nest.strides[k][at];
+      if (++index[at] < nest.sizes[at]) break;
+      for (std::size_t k = 0; k < K; ++k) offsets[k] -= nest.strides[k][at] * nest.sizes[at];
+      index[at] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+/// The strides with which an array of `shape` and `strides` is read as if it had the shape `wide` it broadcasts to.
+inline Strides broadcast_strides(const Shape& shape, const Strides& strides, const Shape& wide) noexcept {
+  Strides out = Strides::filled(wide.size(), 0);
+  const int skip = wide.size() - shape.size();
+  for (int d = 0; d < shape.size(); ++d) out[d + skip] = shape[d] == 1 ? 0 : strides[d];
+  return out;
+}
+
+}  // namespace rill

@@ -1,0 +1,302 @@
+#include <rill/core/tensor.h>
+
+#include <algorithm>
+
+#include <rill/core/autograd.h>
+#include <rill/core/node_layout.h>
+#include <rill/core/ops.h>
+#include <rill/core/random.h>
+#include <rill/core/strided.h>
+
+namespace rill {
+
+void TensorImpl::destroy(TensorImpl* impl) noexcept {
+  delete impl->hooks;
+  impl->~TensorImpl();
+  memory::deallocate(impl, sizeof(TensorImpl));
+}
+
+namespace {
+
+Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (memory::allocate(sizeof(TensorImpl))) TensorImpl); }
+
+bool is_row_major(const Shape& shape, const Strides& strides) noexcept {
+  std::int64_t step = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+/// In-place verbs must not change what a recorded op may rely on.
+void check_in_place(const char* verb, const Tensor& t) {
+  check(t.is_leaf(), "{}: the tensor is the result of '{}' and has history; use detach() or the op that makes a new tensor",
+        verb, t.op_name());
+  check(!(grad_enabled() && t.requires_grad()), "{}: a leaf that wants its gradient is changed while recording; use NoGrad",
+        verb);
+}
+
+}  // namespace
+
+namespace detail {
+
+Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides, std::int64_t offset) {
+  Ref<TensorImpl> impl = new_impl();
+  impl->dtype = dtype;
+  impl->numel = numel(shape);
+  impl->offset = offset;
+  impl->shape = shape;
+  impl->strides = strides;
+  impl->contiguous = impl->numel == 0 || is_row_major(shape, strides);
+  impl->storage = std::move(storage);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace detail
+
+void Tensor::undefined() { fail("tensor: an undefined tensor was used; assign one first"); }
+
+// --- making tensors -----------------------------------------------------------------------------------------------
+
+Tensor empty(const Shape& shape, DType dtype) {
+  Ref<TensorImpl> impl = new_impl();
+  impl->dtype = dtype;
+  impl->numel = numel(shape);
+  std::int64_t bytes = 0;
+  check(!__builtin_mul_overflow(impl->numel, static_cast<std::int64_t>(item_size(dtype)), &bytes),
+        "empty: shape {} of {} has more than 2^63 - 1 bytes", shape, name(dtype));
+  impl->shape = shape;
+  impl->strides = contiguous_strides(shape);
+  impl->storage = Storage::create(static_cast<std::size_t>(bytes));
+  return Tensor(std::move(impl));
+}
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  Tensor t = empty(shape, dtype);
+  visit(dtype, [&]<class T>(Type<T>) { std::fill_n(detail::raw<T>(t), t.numel(), static_cast<T>(value)); });
+  return t;
+}
+
+Tensor zeros(const Shape& shape, DType dtype) {
+  Tensor t = empty(shape, dtype);
+  std::fill_n(t.impl().storage->data(), t.impl().storage->bytes(), std::byte{0});
+  return t;
+}
+
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
+Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype()); }
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+
+Tensor arange(std::int64_t n, DType dtype) {
+  check(n >= 0, "arange: {} elements", n);
+  check(dtype != boolean, "arange: dtype boolean cannot count; use int64");
+  Tensor t = empty({n}, dtype);
+  visit(dtype, [&]<class T>(Type<T>) {
+    for (std::int64_t i = 0; i < n; ++i) detail::raw<T>(t)[i] = static_cast<T>(i);
+  });
+  return t;
+}
+
+Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
+  Tensor t = empty(shape, dtype);
+  visit_floating("rand", dtype, [&]<class T>(Type<T>) { rng.fill_uniform(detail::raw<T>(t), t.numel(), T{0}, T{1}); });
+  return t;
+}
+
+Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
+  Tensor t = empty(shape, dtype);
+  visit_floating("randn", dtype, [&]<class T>(Type<T>) { rng.fill_normal(detail::raw<T>(t), t.numel(), T{0}, T{1}); });
+  return t;
+}
+
+namespace {
+void check_count(std::size_t values, const Shape& shape) {
+  check(static_cast<std::int64_t>(values) == numel(shape), "tensor: {} values do not fill shape {} of {} elements", values,
+        shape, numel(shape));
+}
+}  // namespace
+
+template <class T>
+Tensor tensor(std::span<const T> values, const Shape& shape) {
+  check_count(values.size(), shape);
+  Tensor t = empty(shape, dtype_of<T>);
+  std::copy(values.begin(), values.end(), detail::raw<T>(t));
+  return t;
+}
+template Tensor tensor(std::span<const float>, const Shape&);
+template Tensor tensor(std::span<const double>, const Shape&);
+template Tensor tensor(std::span<const std::int64_t>, const Shape&);
+template Tensor tensor(std::span<const bool>, const Shape&);
+
+Tensor tensor(const std::vector<bool>& values, const Shape& shape) {
+  check_count(values.size(), shape);
+  Tensor t = empty(shape, boolean);
+  std::copy(values.begin(), values.end(), detail::raw<bool>(t));
+  return t;
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  std::vector<T> out;
+  out.reserve(static_cast<std::size_t>(numel()));
+  visit(dtype(), [&]<class U>(Type<U>) {
+    const U* from = data<U>();
+    for_each_run<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
+      for (std::int64_t i = 0; i < n; ++i) out.push_back(static_cast<T>(from[at[0] + i * step[0]]));
+    });
+  });
+  return out;
+}
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<double> Tensor::to_vector() const;
+template std::vector<std::int64_t> Tensor::to_vector() const;
+template std::vector<bool> Tensor::to_vector() const;
+
+// --- autograd state -----------------------------------------------------------------------------------------------
+
+Tensor& Tensor::set_requires_grad(bool wanted) {
+  check(is_leaf(), "set_requires_grad: the tensor is the result of '{}'; only leaves can be marked, detach() makes one",
+        op_name());
+  check(!wanted || is_floating(dtype()), "set_requires_grad: dtype {} has no gradient; use .to(float32)", name(dtype()));
+  (impl().base ? *impl().base : impl()).requires_grad = wanted;
+  return *this;
+}
+
+Tensor Tensor::grad() const {
+  if (!impl().base) return impl().grad ? Tensor(impl().grad) : Tensor();
+  const TensorImpl& owner = *impl().base;
+  if (!owner.grad) return {};
+  return detail::make_view(owner.grad->storage, dtype(), shape(), strides(),
+                           owner.grad->offset + impl().offset - owner.offset);
+}
+
+void Tensor::set_grad(const Tensor& grad) {
+  check(grad.shape() == shape() && grad.dtype() == dtype(), "set_grad: the gradient is {} {}, the tensor {} {}",
+        name(grad.dtype()), grad.shape(), name(dtype()), shape());
+  if (!impl().base) {
+    impl().grad = grad.detach().contiguous().ref();
+    return;
+  }
+  TensorImpl& owner = *impl().base;
+  if (!owner.grad) owner.grad = zeros(owner.shape, owner.dtype).ref();
+  this->grad().copy_(grad);
+}
+
+void Tensor::zero_grad() { (impl().base ? *impl().base : impl()).grad = nullptr; }
+
+Tensor Tensor::detach() const {
+  return detail::make_view(impl().storage, dtype(), shape(), strides(), impl().offset);
+}
+
+Tensor Tensor::part(const Tensor& view) const {
+  check(is_leaf() && !impl().base, "part: only a leaf has parts");
+  check(is_contiguous(), "part: the leaf of shape {} must be contiguous", shape());
+  check(view.impl().storage == impl().storage, "part: the view is of another tensor");
+  Tensor part = view.detach();
+  part.impl().base = impl_;
+  return part;
+}
+
+// --- methods that are ops -----------------------------------------------------------------------------------------
+
+Tensor Tensor::clone() const { return rill::clone(*this); }
+Tensor Tensor::contiguous() const { return rill::contiguous(*this); }
+Tensor Tensor::to(DType dtype) const { return rill::to(*this, dtype); }
+Tensor Tensor::reshape(const Shape& shape) const { return rill::reshape(*this, shape); }
+Tensor Tensor::flatten(std::int64_t start, std::int64_t end) const { return rill::flatten(*this, start, end); }
+Tensor Tensor::permute(const Dims& dims) const { return rill::permute(*this, dims); }
+Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const { return rill::transpose(*this, dim0, dim1); }
+Tensor Tensor::t() const {
+  check(dim() == 2, "t: a tensor of shape {} is not a matrix; use transpose(dim0, dim1)", shape());
+  return rill::transpose(*this, 0, 1);
+}
+Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
+  return rill::narrow(*this, dim, start, length);
+}
+Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) const {
+  return rill::slice(*this, dim, start, end, step);
+}
+Tensor Tensor::select(std::int64_t dim, std::int64_t index) const { return rill::select(*this, dim, index); }
+Tensor Tensor::expand(const Shape& shape) const { return rill::expand(*this, shape); }
+Tensor Tensor::squeeze(std::int64_t dim) const { return rill::squeeze(*this, dim); }
+Tensor Tensor::unsqueeze(std::int64_t dim) const { return rill::unsqueeze(*this, dim); }
+
+// --- in place -----------------------------------------------------------------------------------------------------
+
+Tensor& Tensor::fill_(double value) {
+  check_in_place("fill_", *this);
+  visit(dtype(), [&]<class T>(Type<T>) {
+    T* to = data<T>();
+    for_each_run<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
+      for (std::int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] = static_cast<T>(value);
+    });
+  });
+  return *this;
+}
+
+Tensor& Tensor::zero_() { return fill_(0); }
+
+Tensor& Tensor::copy_(const Tensor& source) {
+  check_in_place("copy_", *this);
+  check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_: shape {} does not broadcast to {}",
+        source.shape(), shape());
+  if (source.impl().storage == impl().storage && !(source.ref() == impl_)) return copy_(source.clone());  // may overlap
+  const Strides from_strides = broadcast_strides(source.shape(), source.strides(), shape());
+  visit(dtype(), [&]<class T>(Type<T>) {
+    visit(source.dtype(), [&]<class U>(Type<U>) {
+      T* to = data<T>();
+      const U* from = source.data<U>();
+      for_each_run<2>(shape(), {strides(), from_strides}, [&](auto at, std::int64_t n, auto step) {
+        T* y = to + at[0];
+        const U* x = from + at[1];
+        if (step[0] == 1 && step[1] == 1) {
+          for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(x[i]);
+        } else {
+          for (std::int64_t i = 0; i < n; ++i) y[i * step[0]] = static_cast<T>(x[i * step[1]]);
+        }
+      });
+    });
+  });
+  return *this;
+}
+
+Tensor& Tensor::add_(const Tensor& other, double alpha) {
+  check_in_place("add_", *this);
+  check(dtype() == other.dtype(), "add_: dtypes {} and {} differ; use .to({})", name(dtype()), name(other.dtype()),
+        name(dtype()));
+  check(broadcast_shapes("add_", shape(), other.shape()) == shape(), "add_: shape {} does not broadcast to {}",
+        other.shape(), shape());
+  if (other.impl().storage == impl().storage && !(other.ref() == impl_)) return add_(other.clone(), alpha);  // may overlap
+  const Strides other_strides = broadcast_strides(other.shape(), other.strides(), shape());
+  visit_floating("add_", dtype(), [&]<class T>(Type<T>) {
+    T* to = data<T>();
+    const T* from = std::as_const(other).data<T>();
+    const T factor = static_cast<T>(alpha);
+    for_each_run<2>(shape(), {strides(), other_strides}, [&](auto at, std::int64_t n, auto step) {
+      T* y = to + at[0];
+      const T* x = from + at[1];
+      if (step[0] == 1 && step[1] == 1) {
+        for (std::int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) y[i * step[0]] += factor * x[i * step[1]];
+      }
+    });
+  });
+  return *this;
+}
+
+Tensor& Tensor::mul_(double factor) {
+  check_in_place("mul_", *this);
+  visit_floating("mul_", dtype(), [&]<class T>(Type<T>) {
+    T* to = data<T>();
+    for_each_run<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
+      for (std::int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] *= static_cast<T>(factor);
+    });
+  });
+  return *this;
+}
+
+}  // namespace rill
