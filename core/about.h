@@ -1,0 +1,20 @@
+/// What this build of rill is and what it found on this machine.
+#pragma once
+
+#include <string>
+
+namespace rill {
+
+/// The version, e.g. "0.1.0".
+const char* version() noexcept;
+
+/// The instruction set the kernels run on: "baseline", "x86-64-v3" or "x86-64-v4".
+const char* simd_name() noexcept;
+
+/// The BLAS in use with its version and processor type.
+const char* blas_name() noexcept;
+
+/// One line: version, instruction set, threads and BLAS.
+std::string about();
+
+}  // namespace rill

@@ -1,0 +1,22 @@
+/// Printing tensors: with fmt ("{}") or as a string.
+#pragma once
+
+#include <string>
+
+#include <rill/core/tensor.h>
+
+namespace rill {
+
+/// The values in nested brackets with dtype and shape, e.g. "[[1, 2], [3, 4]] float32 [2, 2]"; long dimensions are shortened to
+/// their first and last three entries.
+std::string to_string(const Tensor& t);
+
+}  // namespace rill
+
+template <>
+struct fmt::formatter<rill::Tensor> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const rill::Tensor& t, Context& ctx) const {
+    return fmt::formatter<std::string>::format(rill::to_string(t), ctx);
+  }
+};
