@@ -1,0 +1,67 @@
+/// A memory as the kernels see it: one source after another, by strides. Internal to attention and decoders.
+#pragma once
+
+#include <rill/core/autograd.h>
+#include <rill/nn/attention.h>
+#include <rill/nn/attention_kernels.h>
+
+namespace rill::nn::detail {
+
+/// Pointers into values [S, B, M], keys [S, B, A] (none without attention) and lengths [B] (none: all S).
+template <class T>
+class AttentionRows {
+ public:
+  AttentionRows(const Tensor& values, const Tensor& keys, const Tensor& lengths)
+      : values_(rill::detail::raw<const T>(values)),
+        lengths_(lengths.defined() ? lengths.data<std::int64_t>() : nullptr),
+        steps_(values.size(0)),
+        width_(values.size(2)),
+        value_step_(values.stride(0)),
+        value_row_(values.stride(1)) {
+    if (!keys.defined()) return;
+    keys_ = rill::detail::raw<const T>(keys);
+    size_ = keys.size(2);
+    key_step_ = keys.stride(0);
+    key_row_ = keys.stride(1);
+  }
+
+  std::int64_t positions(std::int64_t row) const noexcept { return lengths_ ? lengths_[row] : steps_; }
+  std::int64_t steps() const noexcept { return steps_; }
+  std::int64_t size() const noexcept { return size_; }
+  std::int64_t width() const noexcept { return width_; }
+
+  kernels::AttentionSource<T> operator[](std::int64_t row) const noexcept {
+    return {.positions = positions(row),
+            .size = size_,
+            .width = width_,
+            .keys = keys_ + row * key_row_,
+            .key_stride = key_step_,
+            .values = values_ + row * value_row_,
+            .value_stride = value_step_};
+  }
+
+ private:
+  const T* values_;
+  const std::int64_t* lengths_;
+  std::int64_t steps_, width_, value_step_, value_row_;
+  const T* keys_ = nullptr;
+  std::int64_t size_ = 0, key_step_ = 0, key_row_ = 0;
+};
+
+/// x itself if its last dimension is dense, else a copy.
+inline Tensor dense_rows(const Tensor& x) {
+  return !x.defined() || x.size(-1) <= 1 || x.stride(-1) == 1 ? x : x.contiguous();
+}
+
+/// The gradient of values [S, B, M] from weights [T, B, S] and the gradients of the contexts, row t · B + b of which starts at
+/// dcontext + (t · B + b) · stride: Σ_t weights[t, b, s] dcontext[t, b]. Positions past a row's length get 0.
+template <class T>
+Tensor values_gradient(const AttentionRows<T>& sources, const Tensor& weights, const T* dcontext,
+                       std::int64_t stride);
+
+extern template Tensor values_gradient<float>(const AttentionRows<float>&, const Tensor&, const float*,
+                                              std::int64_t);
+extern template Tensor values_gradient<double>(const AttentionRows<double>&, const Tensor&, const double*,
+                                               std::int64_t);
+
+}  // namespace rill::nn::detail
