@@ -72,17 +72,6 @@ std::optional<int> environment_threads(const char* name) {
   return whole ? n : 0;
 }
 
-int initial_threads() {
-  if (const auto n = environment_threads("RILL_NUM_THREADS")) {
-    check(*n > 0, "num_threads: RILL_NUM_THREADS is '{}'; set it to a number from 1 to {}",
-          std::getenv("RILL_NUM_THREADS"), most_threads);
-    return *n;
-  }
-  // OpenMP's variable may also hold a list for nested regions, which says nothing about rill.
-  if (const auto n = environment_threads("OMP_NUM_THREADS"); n && *n > 0) return *n;
-  return std::min(usable_processors(), most_threads);
-}
-
 // --- The team ---
 
 constexpr std::chrono::microseconds spin_time{50};
@@ -301,7 +290,7 @@ class RegionOwner {
 int num_threads() {
   const int n = wanted_threads.load(std::memory_order_relaxed);
   if (n > 0) [[likely]] return n;
-  const int first = initial_threads();
+  const int first = detail::initial_threads();
   int none = 0;
   wanted_threads.compare_exchange_strong(none, first);
   return wanted_threads.load();
@@ -313,6 +302,17 @@ void set_num_threads(int n) {
 }
 
 namespace detail {
+
+int initial_threads() {
+  if (const auto n = environment_threads("RILL_NUM_THREADS")) {
+    check(*n > 0, "num_threads: RILL_NUM_THREADS is '{}'; set it to a number from 1 to {}",
+          std::getenv("RILL_NUM_THREADS"), most_threads);
+    return *n;
+  }
+  // OpenMP's variable may also hold a list for nested regions, which says nothing about rill.
+  if (const auto n = environment_threads("OMP_NUM_THREADS"); n && *n > 0) return *n;
+  return std::min(usable_processors(), most_threads);
+}
 
 bool may_fork() { return !in_region && num_threads() > 1; }
 

@@ -23,6 +23,9 @@ using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t en
 /// Whether a loop started here would run on more than this thread.
 bool may_fork();
 
+/// What num_threads is until it is set.
+int initial_threads();
+
 void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
 
 }  // namespace detail
