@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
+
+#include <translator/byte_source.h>
 
 namespace translator {
 
@@ -17,10 +18,9 @@ struct LineLimits {
 /// The lines of a file, one after the other, in constant memory.
 ///
 /// Only LF ends a line; the CRs before it are dropped, and a line without an end at the end of the file counts. A UTF-8
-/// byte order mark is dropped, gzip is recognised by its first two bytes and unpacked. Refused with an Error that says
-/// what the file is and how to convert it: UTF-16 and UTF-32 (with or without a mark), other packers and binary
-/// formats, lines that end in CR alone, directories, pipes, devices, missing and unreadable files, damaged gzip data, a
-/// file that shrinks while it is read.
+/// byte order mark is dropped, gzip data is unpacked. Refused with an Error that says what the file is and how to
+/// convert it: UTF-16 and UTF-32 (with or without a mark), other packers and binary formats, lines that end in CR alone,
+/// and what ByteSource refuses.
 class LineReader {
  public:
   /// Opens a file. Throws rill::Error as above.
@@ -29,26 +29,34 @@ class LineReader {
   /// Reads an open file descriptor, such as 0, which stays open; pipes are welcome. `name` is for messages.
   LineReader(int descriptor, const std::string& name, const LineLimits& limits = {});
 
-  LineReader(LineReader&&) noexcept;
-  LineReader& operator=(LineReader&&) noexcept;
-  ~LineReader();
-
   /// Puts the next line, without its end, into `line`; false at the end of the file. Throws rill::Error.
   bool next(std::string& line);
 
+  /// The name of the file, fit for messages.
+  const std::string& name() const { return source_.name(); }
+
   /// The number of the line that next() gave last, from 1.
-  std::uint64_t number() const;
+  std::uint64_t number() const { return number_; }
 
   /// Whether that line was longer than max_line_bytes, and `line` holds its beginning only.
-  bool cut() const;
+  bool cut() const { return cut_; }
 
  private:
-  class Source;  // bytes, unpacked
-  class State;
-  std::unique_ptr<State> state_;
-};
+  void begin();
+  bool refill();
+  void append(std::string& line, std::size_t bytes);
+  void check_ends() const;
 
-/// A path as a word of a shell command: quoted if need be, "./" before a leading dash.
-std::string shell_word(const std::string& path);
+  ByteSource source_;
+  std::string path_;  // for the commands in messages
+  std::size_t max_line_bytes_;
+  std::string buffer_;
+  std::size_t used_ = 0;  // bytes of buffer_ that are done
+  std::uint64_t number_ = 0;
+  std::uint64_t line_feeds_ = 0;
+  std::uint64_t lone_returns_ = 0;  // CRs that no LF follows
+  bool return_open_ = false;        // the last byte was a CR
+  bool cut_ = false;
+};
 
 }  // namespace translator

@@ -1,11 +1,10 @@
-/// Sentence pairs out of files, and their division into training and validation.
+/// Sentence pairs out of files.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include <rill/core/random.h>
 #include <translator/lines.h>
 #include <translator/text.h>
 
@@ -28,7 +27,7 @@ struct Pairs {
 /// How to read pairs.
 struct ReadOptions {
   std::size_t max_length = 0;  ///< Pairs with more tokens on a side are dropped and counted; 0: no limit.
-  std::size_t max_pairs = 4'000'000;  ///< More is an Error: they would not fit into memory.
+  std::size_t max_pairs = 2'000'000;  ///< More is an Error: they would not fit into memory.
   LineLimits lines = {};
 };
 
@@ -43,27 +42,7 @@ Pairs read_pairs(const std::string& path, const ReadOptions& options = {});
 /// The pairs of two parallel files: line n of one belongs to line n of the other.
 ///
 /// As read_pairs(); a tab is a space here. Throws rill::Error naming both counts if the files differ in lines.
-Pairs read_pairs(const std::string& source_path, const std::string& target_path,
-                 const ReadOptions& options = {});
-
-/// How much to hold out for validation.
-struct HoldOutOptions {
-  double share = 0.05;           ///< Of the distinct sources, at least one,
-  std::size_t most = 1000;       ///< and at most so many;
-  std::size_t least_pairs = 20;  ///< none if there are fewer pairs.
-};
-
-/// Training and validation pairs, each in their old order, and a sentence that says what was done.
-struct Split {
-  std::vector<Pair> train;
-  std::vector<Pair> valid;
-  std::string note;
-};
-
-/// Holds out a random part of the pairs such that no source and no target occurs on both sides (tokens compared).
-Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& options = {});
-
-/// How many of `pairs` have a source that is among the sources of `others` (tokens compared).
-std::size_t count_known_sources(const std::vector<Pair>& pairs, const std::vector<Pair>& others);
+Pairs read_parallel(const std::string& source_path, const std::string& target_path,
+                    const ReadOptions& options = {});
 
 }  // namespace translator

@@ -18,7 +18,8 @@ struct ProgressState {
   double seconds_left = 0;  ///< Negative: not known yet.
 };
 
-/// "epoch 3/20 ━━━━━━━━──── 67 %  loss 1.234  12,345 tokens/s  0:42 left", cut to `columns`; the bar takes what is free.
+/// "epoch 3/20 [======>   ]  67 %  loss 1.234  12,345 tokens/s  0:42 left" in at most `columns` characters: the bar
+/// takes what the rest leaves free.
 std::string progress_bar(const ProgressState& state, int columns);
 
 /// The same without the bar, for log files.
@@ -52,6 +53,7 @@ class Progress {
 
  private:
   void show();
+  void put(const std::string& text);
 
   std::FILE* stream_;
   bool terminal_;

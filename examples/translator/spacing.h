@@ -38,14 +38,14 @@ class Spacing {
 
  private:
   struct Count {
-    std::int64_t before = 0;  // how often a space stood before the sign,
-    std::int64_t after = 0;   // and after it,
-    std::int64_t seen = 0;    // of how many times it stood between two tokens
+    std::int64_t before = 0;  // how often a space or the beginning stood before the sign,
+    std::int64_t after = 0;   // and a space or the end behind it,
+    std::int64_t seen = 0;    // of how many times
     friend bool operator==(const Count&, const Count&) = default;
   };
 
-  bool space_between(const Tokens& tokens, std::size_t right, bool quote_open) const;
-  bool wants_space(const Tokens& tokens, std::size_t sign, bool before) const;
+  enum class Side { before, after };
+  bool spaced(const Tokens& tokens, std::size_t sign, Side side) const;
 
   std::map<std::string, Count> signs_;
 };

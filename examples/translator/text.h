@@ -29,6 +29,9 @@ std::string normalize(std::string_view text);
 /// no spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give one token for each letter with its marks.
 Tokens tokenize(std::string_view text);
 
+/// True if the token begins with a letter, digit, mark or _: it is a word and not a sign.
+bool is_word(std::string_view token);
+
 /// True if tokenize() made the token out of a script that puts no spaces between words.
 bool is_unspaced(std::string_view token);
 
