@@ -1,13 +1,12 @@
-/// What recurrent layers share: their inputs and outputs, and how they reach the rows of a batch of sequences.
+/// What recurrent layers share: inputs, outputs, and the order in which the rows of a batch of sequences are computed.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include <rill/core/autograd.h>
 #include <rill/core/tensor.h>
-#include <rill/nn/packed_rows.h>
 
 namespace rill::nn {
 
@@ -24,29 +23,64 @@ struct SequenceOutput {
       h_n;  ///< each layer's and direction's last state [layers · directions, B, H]; h0 where the length is 0
 };
 
-namespace detail {
+/// The valid rows of a batch of sequences [T, B, ..], and the order they are worked on.
+///
+/// Sequences stand longest first, each in its *place*; step t has rows for the first active(t) places, and the rows of
+/// all steps lie one after another. So a ragged batch costs no more than its valid rows, and no mask is multiplied.
+/// Without lengths, or where all are T, the rows are those of the batch itself.
+class SequenceRows {
+ public:
+  /// Throws "op: …" unless lengths is undefined or int64 [batch] with values in 0 … steps.
+  SequenceRows(const char* op, std::int64_t steps, std::int64_t batch, const Tensor& lengths);
 
-/// x [T, B, W] of a dense batch as a matrix [T·B, W] that shares its data; nothing where its layout forbids that.
-std::optional<Tensor> as_matrix(const PackedRows& rows, const Tensor& x);
+  std::int64_t steps() const noexcept { return steps_; }
+  std::int64_t batch() const noexcept { return batch_; }
+  /// Whether some sequence is shorter than T.
+  bool ragged() const noexcept { return !order_.empty(); }
+  /// All rows of all steps.
+  std::int64_t count() const noexcept { return first(steps_); }
+  /// Sequences that are longer than t.
+  std::int64_t active(std::int64_t t) const noexcept { return ragged() ? first(t + 1) - first(t) : batch_; }
+  /// The row of place 0 at step t.
+  std::int64_t first(std::int64_t t) const noexcept {
+    return ragged() ? firsts_[static_cast<std::size_t>(t)] : t * batch_;
+  }
+  /// The sequence (index in the batch) at a place.
+  std::int64_t sequence(std::int64_t place) const noexcept {
+    return ragged() ? order_[static_cast<std::size_t>(place)] : place;
+  }
+  std::int64_t length(std::int64_t place) const noexcept {
+    return ragged() ? lengths_[static_cast<std::size_t>(place)] : steps_;
+  }
 
-/// The rows of x [T, B, W] as a matrix [total, W], neighbouring columns: a view where possible. Not recorded.
-Tensor gather(const PackedRows& rows, const Tensor& x);
+  /// The valid rows of x [T, B, W] as a matrix [count, W] with neighbouring columns: a view of x where its layout
+  /// allows it, a copy otherwise. Not recorded.
+  Tensor gather(const Tensor& x) const;
+  /// slot.to [T, B, W] = slot.beta · slot.to + the rows [count, W]; padded positions get 0.
+  void scatter(const Slot& slot, const Tensor& rows) const;
+  /// Calls write(Slot) to fill a matrix [count, W] of rows: slot.to [T, B, W] itself where possible, otherwise a
+  /// buffer that is then scattered.
+  template <class F>
+  void write(const Slot& slot, F&& write) const {
+    if (const Tensor rows = as_rows(slot.to); rows.defined()) return write(Slot{rows, slot.beta});
+    const Tensor buffer = empty({count(), slot.to.size(2)}, slot.to.dtype());
+    write(Slot{buffer, 0});
+    scatter(slot, buffer);
+  }
 
-/// slot.to [T, B, W] = slot.beta · slot.to + the rows of a matrix [total, W]; past the lengths nothing is added.
-void scatter(const PackedRows& rows, const Slot& slot, const Tensor& matrix);
+  /// Ranges of places that threads may work on side by side: borders b_0 = 0 … b_n = B, with about the same number of
+  /// rows in each. One range when a row costs so few `flops` that threads do not pay.
+  std::vector<std::int64_t> shares(std::int64_t flops) const;
 
-/// Fills slot.to [T, B, W] through write(Slot), which writes a matrix [total, W].
-template <class F>
-void write_rows(const PackedRows& rows, const Slot& slot, F&& write) {
-  if (const auto matrix = as_matrix(rows, slot.to)) return write(Slot{*matrix, slot.beta});
-  const Tensor buffer = empty({rows.total(), slot.to.size(2)}, slot.to.dtype());
-  write(Slot{buffer, 0});
-  scatter(rows, slot, buffer);
-}
+ private:
+  Tensor as_rows(const Tensor& x) const;
+  template <class F>
+  void each_row(std::int64_t width, F&& f) const;
 
-/// Ranges of ranks that threads may work on side by side, each over all steps: borders 0 = b_0 < … < b_n = B with about
-/// equally many rows between. One range when a row costs so few `flops` that threads do not pay.
-std::vector<std::int64_t> shares(const PackedRows& rows, std::int64_t flops);
+  std::int64_t steps_, batch_;
+  std::vector<std::int64_t> order_;    // empty: as given, all of length T
+  std::vector<std::int64_t> lengths_;  // of places, descending
+  std::vector<std::int64_t> firsts_;   // steps + 1
+};
 
-}  // namespace detail
 }  // namespace rill::nn
