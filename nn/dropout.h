@@ -9,10 +9,12 @@ struct DropoutOptions {
   double p = 0.5;  ///< probability of an element to become 0
 };
 
-/// While training: each element of x is 0 with probability p, else x / (1 - p). In eval(), or with p = 0: x itself.
+/// While training: each element of x is 0 with probability p, else x / (1 - p). In eval(), or with p = 0: x
+/// itself.
 ///
-/// Element i of call n depends on (seed, stream, n, i) alone, whatever the threads; seed and stream are split from the constructor's
-/// Rng. They and the count of calls belong to the resume state (Module::counters), so that a resumed run repeats exactly.
+/// Element i of call n depends on (seed, stream, n, i) alone, whatever the threads; seed and stream are split
+/// from the constructor's Rng. They and the count of calls belong to the resume state (Module::counters), so
+/// that a resumed run repeats exactly.
 class Dropout final : public Module {
  public:
   /// Throws unless 0 <= p <= 1.

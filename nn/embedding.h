@@ -15,7 +15,8 @@ struct EmbeddingOptions {
       std::nullopt;  ///< an id whose row starts as 0 and gets no gradient; negative: from the end
 };
 
-/// Rows of `weight` [num_embeddings, embedding_dim] for ids: int64 [..] → [.., embedding_dim]. Normal with deviation 1.
+/// Rows of `weight` [num_embeddings, embedding_dim] for ids: int64 [..] → [.., embedding_dim]. Normal with
+/// deviation 1.
 class Embedding final : public Module {
  public:
   /// Throws unless both sizes are at least 1 and padding_idx lies within.

@@ -51,8 +51,8 @@ void subtract(Row& from, double factor, const Row& other) {
   for (std::size_t i = 0; i < from.size(); ++i) from[i] -= factor * other[i];
 }
 
-/// `count` orthonormal vectors of `length` >= count numbers. Gram and Schmidt's method, each projection done twice, which
-/// is as exact as Householder's; a vector that nearly vanishes is drawn anew.
+/// `count` orthonormal vectors of `length` >= count numbers. Gram and Schmidt's method, each projection done
+/// twice, which is as exact as Householder's; a vector that nearly vanishes is drawn anew.
 std::vector<Row> orthonormal_rows(std::size_t count, std::size_t length, Rng& rng) {
   std::vector<Row> rows;
   while (rows.size() < count) {

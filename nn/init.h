@@ -1,9 +1,9 @@
 /// Initial values of parameters, with PyTorch's names and formulas.
 ///
-/// Each function fills `w` in place, of any layout (views and parts are written through their strides), in row-major order of `w`,
-/// float32 or float64, without recording, and returns it. The same seed gives the same numbers on every machine.
-/// Fans are those of a weight [out, in, …]: fan_in = in · receptive field, fan_out = out · receptive field. Each throws for a tensor
-/// that is not floating or was computed by an op.
+/// Each function fills `w` in place, of any layout (views and parts are written through their strides), in
+/// row-major order of `w`, float32 or float64, without recording, and returns it. The same seed gives the
+/// same numbers on every machine. Fans are those of a weight [out, in, …]: fan_in = in · receptive field,
+/// fan_out = out · receptive field. Each throws for a tensor that is not floating or was computed by an op.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ Tensor kaiming_uniform_(Tensor w, Rng& rng, KaimingOptions options = {});
 /// Normal with deviation gain / √fan.
 Tensor kaiming_normal_(Tensor w, Rng& rng, KaimingOptions options = {});
 
-/// A random matrix with orthonormal rows or columns (whichever are fewer), times gain (Saxe et al. 2014): the Q of a normal
-/// matrix with the signs that make R's diagonal positive, so that it is uniform over all such matrices. w [rows, …] counts as [rows, rest];
-/// at least 2 dimensions.
+/// A random matrix with orthonormal rows or columns (whichever are fewer), times gain (Saxe et al. 2014): the
+/// Q of a normal matrix with the signs that make R's diagonal positive, so that it is uniform over all such
+/// matrices. w [rows, …] counts as [rows, rest]; at least 2 dimensions.
 Tensor orthogonal_(Tensor w, Rng& rng, double gain = 1);
 
 }  // namespace rill::nn::init

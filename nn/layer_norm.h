@@ -12,11 +12,13 @@ struct LayerNormOptions {
   bool bias = true;  ///< only with elementwise_affine
 };
 
-/// (x - mean) / √(var + eps) · weight + bias over the last dimensions, biased variance (Ba, Kiros and Hinton 2016):
-/// x [.., normalized_shape] → the same. Parameters `weight` (ones) and `bias` (zeros) [normalized_shape].
+/// (x - mean) / √(var + eps) · weight + bias over the last dimensions, biased variance (Ba, Kiros and Hinton
+/// 2016): x [.., normalized_shape] → the same. Parameters `weight` (ones) and `bias` (zeros)
+/// [normalized_shape].
 class LayerNorm final : public Module {
  public:
-  /// Throws for an empty normalized_shape, a size below 1 or an eps that is not positive. The Rng is not drawn from.
+  /// Throws for an empty normalized_shape, a size below 1 or an eps that is not positive. The Rng is not
+  /// drawn from.
   LayerNorm(LayerNormOptions options, Rng& rng);
 
   Tensor operator()(const Tensor& x) const;

@@ -191,7 +191,8 @@ void load_into(const Module& module, const NamedParameters& state, const std::st
   plan.copy();
 }
 
-/// A module lists its members as const, whatever it is itself; loading and modes come through a module that is not.
+/// A module lists its members as const, whatever it is itself; loading and modes come through a module that
+/// is not.
 template <class T>
 T& writable(const T& listed) noexcept {
   return const_cast<T&>(listed);
@@ -199,7 +200,7 @@ T& writable(const T& listed) noexcept {
 
 }  // namespace
 
-// --- Members ------------------------------------------------------------------------------------------------------
+// --- Members -----------------------------------------------------------------------------------------------
 
 std::string Members::full_name(std::string_view name) const { return prefix_ + std::string(name); }
 
@@ -232,7 +233,7 @@ Members& Members::counter(std::string_view name, const std::uint64_t& counter) {
   return *this;
 }
 
-// --- parameters ---------------------------------------------------------------------------------------------------
+// --- parameters --------------------------------------------------------------------------------------------
 
 NamedParameters Module::named_parameters() const {
   NamedParameters all;
@@ -286,7 +287,7 @@ std::string Module::to_string() const {
   return text + fmt::format("{} parameters\n", num_parameters());
 }
 
-// --- state --------------------------------------------------------------------------------------------------------
+// --- state -------------------------------------------------------------------------------------------------
 
 NamedParameters Module::state_dict() const {
   const Walk walk(*this);

@@ -1,7 +1,8 @@
 /// Modules: things that own named parameters.
 ///
-/// A module lists its members once, in `members`; parameters, state dict, loading, modes, conversion and printing are
-/// walks over that list. Names are PyTorch's. A module moves but is not copied: `nn::clone` makes a deep copy.
+/// A module lists its members once, in `members`; parameters, state dict, loading, modes, conversion and
+/// printing are walks over that list. Names are PyTorch's. A module moves but is not copied: `nn::clone`
+/// makes a deep copy.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class Members {
 
   /// A parameter; an undefined tensor (an absent bias) is passed over.
   Members& operator()(std::string_view name, const Tensor& parameter);
-  /// A parameter that is a view of a stored array: transposed, or some rows or columns of it. The array is the leaf.
+  /// A parameter that is a view of a stored array: transposed, or some rows or columns of it. The array is
+  /// the leaf.
   Members& operator()(std::string_view name, const Tensor& array, View view);
   /// A child; its members' names start with "name.". An empty name adds nothing.
   Members& operator()(std::string_view name, const Module& child);
@@ -76,10 +78,11 @@ class Module {
   /// Lists the members in PyTorch's order.
   virtual void members(Members& m) const = 0;
 
-  /// Every parameter under its full name, tied ones under each of their names. Handles: they share data and gradients.
+  /// Every parameter under its full name, tied ones under each of their names. Handles: they share data and
+  /// gradients.
   NamedParameters named_parameters() const;
-  /// What optimisers take: every array that stores parameters, once. Where a layer stores several parameters in one array, or one
-  /// transposed, this is that array, and the named parameters are views of it.
+  /// What optimisers take: every array that stores parameters, once. Where a layer stores several parameters
+  /// in one array, or one transposed, this is that array, and the named parameters are views of it.
   std::vector<Tensor> parameters() const;
   /// The parameter `name`; throws listing the names there are.
   Tensor parameter(std::string_view name) const;
@@ -88,8 +91,9 @@ class Module {
 
   /// Parameters and buffers, detached; tied ones under their first name only.
   NamedParameters state_dict() const;
-  /// Copies values in (any floating dtype). Throws, and changes nothing, unless names and shapes fit: lists all missing,
-  /// unexpected and mis-shaped ones. Strict unless told otherwise; tied names may be absent or equal.
+  /// Copies values in (any floating dtype). Throws, and changes nothing, unless names and shapes fit: lists
+  /// all missing, unexpected and mis-shaped ones. Strict unless told otherwise; tied names may be absent or
+  /// equal.
   void load_state_dict(const NamedParameters& state, bool strict = true);
   /// The state dict as a safetensors file, written atomically.
   void save(const std::filesystem::path& path) const;
@@ -104,7 +108,8 @@ class Module {
   bool training() const noexcept { return training_; }
   void zero_grad();
   void set_requires_grad(bool wanted);
-  /// Converts all floating parameters and buffers in place; gradients are dropped. Optimisers made before must be made anew.
+  /// Converts all floating parameters and buffers in place; gradients are dropped. Optimisers made before
+  /// must be made anew.
   void to(DType dtype);
   /// One line a parameter: name, dtype, shape; and the count.
   std::string to_string() const;
@@ -117,8 +122,8 @@ class Module {
   bool training_ = true;
 };
 
-/// A deep copy: a new module of m's options with m's values, requires_grad, mode and counters. M needs `options()` and a constructor
-/// from (options, Rng&), as all modules of rill have.
+/// A deep copy: a new module of m's options with m's values, requires_grad, mode and counters. M needs
+/// `options()` and a constructor from (options, Rng&), as all modules of rill have.
 template <class M>
 M clone(const M& m) {
   Rng rng(0);

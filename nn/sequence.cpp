@@ -41,7 +41,8 @@ SequenceRows::SequenceRows(const char* op, std::int64_t steps, std::int64_t batc
   }
 }
 
-/// x as a matrix that shares its data; undefined where x has none with neighbouring columns and distinct rows.
+/// x as a matrix that shares its data; undefined where x has none with neighbouring columns and distinct
+/// rows.
 Tensor SequenceRows::as_rows(const Tensor& x) const {
   if (ragged()) return {};
   const std::int64_t width = x.size(2);

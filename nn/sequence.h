@@ -1,4 +1,5 @@
-/// What recurrent layers share: inputs, outputs, and the order in which the rows of a batch of sequences are computed.
+/// What recurrent layers share: inputs, outputs, and the order in which the rows of a batch of sequences are
+/// computed.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,9 @@ struct SequenceOutput {
 
 /// The valid rows of a batch of sequences [T, B, ..], and the order they are worked on.
 ///
-/// Sequences stand longest first, each in its *place*; step t has rows for the first active(t) places, and the rows of
-/// all steps lie one after another. So a ragged batch costs no more than its valid rows, and no mask is multiplied.
-/// Without lengths, or where all are T, the rows are those of the batch itself.
+/// Sequences stand longest first, each in its *place*; step t has rows for the first active(t) places, and
+/// the rows of all steps lie one after another. So a ragged batch costs no more than its valid rows, and no
+/// mask is multiplied. Without lengths, or where all are T, the rows are those of the batch itself.
 class SequenceRows {
  public:
   /// Throws "op: …" unless lengths is undefined or int64 [batch] with values in 0 … steps.
@@ -53,13 +54,13 @@ class SequenceRows {
     return ragged() ? lengths_[static_cast<std::size_t>(place)] : steps_;
   }
 
-  /// The valid rows of x [T, B, W] as a matrix [count, W] with neighbouring columns: a view of x where its layout
-  /// allows it, a copy otherwise. Not recorded.
+  /// The valid rows of x [T, B, W] as a matrix [count, W] with neighbouring columns: a view of x where its
+  /// layout allows it, a copy otherwise. Not recorded.
   Tensor gather(const Tensor& x) const;
   /// slot.to [T, B, W] = slot.beta · slot.to + the rows [count, W]; padded positions get 0.
   void scatter(const Slot& slot, const Tensor& rows) const;
-  /// Calls write(Slot) to fill a matrix [count, W] of rows: slot.to [T, B, W] itself where possible, otherwise a
-  /// buffer that is then scattered.
+  /// Calls write(Slot) to fill a matrix [count, W] of rows: slot.to [T, B, W] itself where possible,
+  /// otherwise a buffer that is then scattered.
   template <class F>
   void write(const Slot& slot, F&& write) const {
     if (const Tensor rows = as_rows(slot.to); rows.defined()) return write(Slot{rows, slot.beta});
@@ -68,8 +69,8 @@ class SequenceRows {
     scatter(slot, buffer);
   }
 
-  /// Ranges of places that threads may work on side by side: borders b_0 = 0 … b_n = B, with about the same number of
-  /// rows in each. One range when a row costs so few `flops` that threads do not pay.
+  /// Ranges of places that threads may work on side by side: borders b_0 = 0 … b_n = B, with about the same
+  /// number of rows in each. One range when a row costs so few `flops` that threads do not pay.
   std::vector<std::int64_t> shares(std::int64_t flops) const;
 
  private:

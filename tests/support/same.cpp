@@ -33,7 +33,8 @@ struct Setting {
   }
 };
 
-/// What one function gives: results, gradients, and gradients after a second backward pass was added to the first.
+/// What one function gives: results, gradients, and gradients after a second backward pass was added to the
+/// first.
 struct Run {
   Values results, gradients, doubled;
 };

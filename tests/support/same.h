@@ -16,10 +16,11 @@ struct SameOptions {
   std::uint64_t seed = 1;      ///< of the gradients fed into the outputs
 };
 
-/// What differs between two functions, or nothing. Both are called with the same inputs, given in float64 (integer
-/// inputs are passed on); an input that requires a gradient gets one. Compared are all results and, under a random gradient of each
-/// result, all gradients, also when they are added to earlier ones: in float64 and float32, on 1 and 4 threads (where `fused` must give
-/// the same bits), with strided inputs, and with each input as the only one that wants a gradient.
+/// What differs between two functions, or nothing. Both are called with the same inputs, given in float64
+/// (integer inputs are passed on); an input that requires a gradient gets one. Compared are all results and,
+/// under a random gradient of each result, all gradients, also when they are added to earlier ones: in
+/// float64 and float32, on 1 and 4 threads (where `fused` must give the same bits), with strided inputs, and
+/// with each input as the only one that wants a gradient.
 std::string difference(const rill::GradcheckFunction& fused, const rill::GradcheckFunction& composed,
                        const std::vector<rill::Tensor>& inputs, const SameOptions& options = {});
 
