@@ -1,0 +1,17 @@
+/// The names of every op that the sources record.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace test {
+
+/// The names in a source text: the literals of `record("name", …)` and of pointwise structs' `const char* name = "name"`.
+std::set<std::string> recorded_names(std::string_view source);
+
+/// The names in all .h and .cpp files below `room`.
+std::set<std::string> recorded_names_below(const std::filesystem::path& room);
+
+}  // namespace test

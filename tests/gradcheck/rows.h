@@ -1,0 +1,19 @@
+/// The rows of the gradient-check table, by family.
+#pragma once
+
+#include <vector>
+
+#include <support/gradcheck_table.h>
+
+namespace test {
+
+std::vector<GradcheckRow> rows_unary();
+std::vector<GradcheckRow> rows_binary();
+std::vector<GradcheckRow> rows_view();
+std::vector<GradcheckRow> rows_copy();
+std::vector<GradcheckRow> rows_matmul();
+
+/// The whole table.
+std::vector<GradcheckRow> all_rows();
+
+}  // namespace test
