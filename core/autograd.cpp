@@ -214,6 +214,7 @@ class Backward {
   Tensor zeroed(Edge& edge);
   void run();
   void forget_touched() noexcept;
+  bool keeps_graph() const noexcept { return options_.keep; }
 
  private:
   struct Waiting {
@@ -381,6 +382,8 @@ GradRef Grads::operator[](int i) const noexcept {
   Edge& edge = node_.edges()[i];
   return GradRef(edge.node || edge.leaf ? &edge : nullptr, pass_);
 }
+
+bool Grads::keeps_graph() const noexcept { return pass_->keeps_graph(); }
 
 Slot GradRef::slot() { return pass_->slot(*edge_); }
 Tensor GradRef::zeroed() { return pass_->zeroed(*edge_); }

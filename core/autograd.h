@@ -152,6 +152,8 @@ class Grads {
   Grads(Node& node, Backward* pass) noexcept : node_(node), pass_(pass) {}
   GradRef operator[](int i) const noexcept;
   Outputs outputs() const noexcept { return Outputs(node_); }
+  /// Whether the graph will be run again: only without that may a backward function use up what it kept.
+  bool keeps_graph() const noexcept;
 
  private:
   Node& node_;
