@@ -4,10 +4,10 @@
 /// `check(a.size(1) == b.size(0), "matmul: inner sizes {} and {} differ; transpose one side", …)`.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace rill {
 
@@ -19,7 +19,8 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(fmt::string_view format, fmt::format_args args) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(fmt::string_view format,
+                                                               fmt::format_args args) {
   throw Error(fmt::vformat(format, args));
 }
 

@@ -1,11 +1,11 @@
 #include <rill/core/gemm.h>
 
+#include <algorithm>
+#include <limits>
+
 #include <rill/core/error.h>
 #include <rill/core/kernels/gemm.h>
 #include <rill/core/parallel.h>
-
-#include <algorithm>
-#include <limits>
 
 namespace rill {
 namespace {
@@ -24,8 +24,8 @@ std::int64_t block_length(std::int64_t size) {
 }  // namespace
 
 template <class T>
-void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                   const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
+void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+                   std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
   const std::int64_t largest = std::max({m, n, k, lda, ldb, ldc});
   check(largest <= std::numeric_limits<std::int32_t>::max(),
         "matmul: a size or row distance of {} is beyond the 2147483647 of BLAS; split the product", largest);
@@ -49,9 +49,9 @@ void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_
   });
 }
 
-template void parallel_gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t,
-                                   const float*, std::int64_t, float, float*, std::int64_t);
-template void parallel_gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*, std::int64_t,
-                                    const double*, std::int64_t, double, double*, std::int64_t);
+template void parallel_gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*,
+                                   std::int64_t, const float*, std::int64_t, float, float*, std::int64_t);
+template void parallel_gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*,
+                                    std::int64_t, const double*, std::int64_t, double, double*, std::int64_t);
 
 }  // namespace rill

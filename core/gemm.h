@@ -10,12 +10,14 @@ namespace rill {
 /// It is cut into blocks of rows or columns whose borders depend on the sizes alone, so the result has the same bits
 /// for any number of threads. Throws Error if a size or distance does not fit BLAS (2^31 - 1).
 template <class T>
-void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                   const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc);
+void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+                   std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc);
 
 extern template void parallel_gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*,
-                                          std::int64_t, const float*, std::int64_t, float, float*, std::int64_t);
-extern template void parallel_gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*,
-                                           std::int64_t, const double*, std::int64_t, double, double*, std::int64_t);
+                                          std::int64_t, const float*, std::int64_t, float, float*,
+                                          std::int64_t);
+extern template void parallel_gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t,
+                                           const double*, std::int64_t, const double*, std::int64_t, double,
+                                           double*, std::int64_t);
 
 }  // namespace rill

@@ -1,11 +1,5 @@
 #include <rill/core/parallel.h>
 
-#include <rill/core/error.h>
-#include <rill/core/processors.h>
-
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -17,6 +11,12 @@
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <rill/core/error.h>
+#include <rill/core/processors.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -236,7 +236,8 @@ class Team {
 // Who sets `team_taken` owns `team`. A second thread that starts a region meanwhile runs it alone.
 std::atomic<bool> team_taken{false};
 Team* team = nullptr;
-Team* abandoned_team = nullptr;  // the parent's, whose threads do not exist here: it can neither be used nor destroyed
+Team* abandoned_team =
+    nullptr;  // the parent's, whose threads do not exist here: it can neither be used nor destroyed
 
 void after_fork_in_child() noexcept {
   if (team != nullptr) {
@@ -289,7 +290,8 @@ class RegionOwner {
 
 int num_threads() {
   const int n = wanted_threads.load(std::memory_order_relaxed);
-  if (n > 0) [[likely]] return n;
+  if (n > 0) [[likely]]
+    return n;
   const int first = detail::initial_threads();
   int none = 0;
   wanted_threads.compare_exchange_strong(none, first);

@@ -1,12 +1,12 @@
 #include <rill/core/random.h>
 
-#include <rill/core/error.h>
-#include <rill/core/kernels/simd.h>
-
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
-#include <type_traits>
+
+#include <rill/core/error.h>
+#include <rill/core/kernels/simd.h>
 
 // Compiled with -ffp-contract=off: a fused multiply-add rounds once instead of twice, so numbers would differ between
 // compilers and processors. The logarithm and the cosine are our own for the same reason.
@@ -19,6 +19,7 @@ struct Block {
 };
 
 RILL_INLINE Block philox_block(Block x, std::uint32_t key0, std::uint32_t key1) noexcept {
+#pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p = std::uint64_t{0xd2511f53} * x.a;
     const std::uint64_t q = std::uint64_t{0xcd9e8d57} * x.c;
@@ -30,52 +31,72 @@ RILL_INLINE Block philox_block(Block x, std::uint32_t key0, std::uint32_t key1) 
   return x;
 }
 
-constexpr std::uint32_t low(std::uint64_t x) noexcept { return static_cast<std::uint32_t>(x); }
-constexpr std::uint32_t high(std::uint64_t x) noexcept { return static_cast<std::uint32_t>(x >> 32); }
+RILL_INLINE constexpr std::uint32_t low(std::uint64_t x) noexcept { return static_cast<std::uint32_t>(x); }
+RILL_INLINE constexpr std::uint32_t high(std::uint64_t x) noexcept {
+  return static_cast<std::uint32_t>(x >> 32);
+}
 
 constexpr std::uint64_t join(std::uint32_t lower, std::uint32_t upper) noexcept {
   return std::uint64_t{upper} << 32 | lower;
 }
 
+// The 53 upper bits of a draw as a number in [0, 2^53), exact.
+RILL_INLINE double upper_bits(std::uint32_t lower, std::uint32_t upper) noexcept {
+  return static_cast<double>(upper) * 0x1p21 + static_cast<double>(lower >> 11);
+}
+
 // -ln u for u in (0, 1]: u = m 2^e with m in [sqrt(1/2), sqrt(2)) and ln m = 2 artanh s, s = (m - 1) / (m + 1).
-double minus_log(double u) noexcept {
-  int exponent = 0;
-  double m = std::frexp(u, &exponent);
-  if (m < 0.70710678118654752) {
-    m *= 2;
-    --exponent;
-  }
+RILL_INLINE double minus_log(double u) noexcept {
+  constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;
+  constexpr std::uint64_t bias = std::uint64_t{1023} << 52;  // keeps the exponent positive
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(u) - root_half + bias;
+  const double exponent = static_cast<double>(static_cast<std::int32_t>(bits >> 52) - 1023);
+  const double m = std::bit_cast<double>((bits & 0x000fffffffffffff) + root_half);
   const double s = (m - 1) / (m + 1);
   const double z = s * s;  // below 0.0295, so the series to s^21 is exact to the last bit
   double series = 0;
+#pragma GCC unroll 10
   for (int odd = 21; odd >= 3; odd -= 2) series = (series + 1.0 / odd) * z;
   return -(exponent * 0.69314718055994531 + 2 * (s + s * series));
 }
 
-// cos(2 pi u) for u in [0, 1).
-double cos_turns(double u) noexcept {
-  const int quarter = static_cast<int>(u * 4 + 0.5);
+// cos(2 pi u) for u in [0, 1): the nearest quarter turn tells which of Taylor's series it is and the sign.
+RILL_INLINE double cos_turns(double u) noexcept {
+  const std::int32_t quarter = static_cast<std::int32_t>(u * 4 + 0.5);
   const double x = (u - quarter * 0.25) * 6.28318530717958648;  // within pi/4 of 0; the difference is exact
   const double z = x * x;
   double cosine = 1;
   double sine = 1;
+#pragma GCC unroll 9
   for (int k = 18; k >= 2; k -= 2) {
-    cosine = 1 - cosine * z / ((k - 1) * k);
-    sine = 1 - sine * z / (k * (k + 1));
+    cosine = 1 - cosine * z * (1.0 / ((k - 1) * k));
+    sine = 1 - sine * z * (1.0 / (k * (k + 1)));
   }
-  sine *= x;
-  switch (quarter % 4) {
-    case 0: return cosine;
-    case 1: return -sine;
-    case 2: return -cosine;
-    default: return sine;
+  const double value = quarter & 1 ? sine * x : cosine;
+  return (quarter + 1) & 2 ? -value : value;
+}
+
+// A normal number of the two draws in a block, by Box and Muller's method. The 1 added keeps the logarithm finite.
+RILL_INLINE double normal_of(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) noexcept {
+  const double radius = std::sqrt(2 * minus_log((upper_bits(a, b) + 1) * 0x1p-53));
+  return radius * cos_turns(upper_bits(c, d) * 0x1p-53);
+}
+
+template <class T>
+RILL_KERNEL void normal_blocks(std::uint64_t first, std::int64_t n, std::uint64_t seed, std::uint64_t stream,
+                               double mean, double std, T* out) noexcept {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint64_t index = first + static_cast<std::uint64_t>(i);
+    const Block r = philox_block({low(index), high(index), low(stream), high(stream)}, low(seed), high(seed));
+    out[i] = static_cast<T>(mean + std * normal_of(r.a, r.b, r.c, r.d));
   }
 }
 
 // 1 where the random word is below the threshold of 2^32 probability, which 64 bits can hold for probability 1.
 template <class T>
-RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, Block fixed, std::uint64_t threshold, T scale,
-                             T* out) noexcept {
+RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, Block fixed, std::uint64_t threshold,
+                             T scale, T* out) noexcept {
 #pragma omp simd
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::uint64_t index = first + static_cast<std::uint64_t>(i);
@@ -89,7 +110,8 @@ RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, Block fix
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept {
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                    std::array<std::uint32_t, 2> key) noexcept {
   const Block r = philox_block({counter[0], counter[1], counter[2], counter[3]}, key[0], key[1]);
   return {r.a, r.b, r.c, r.d};
 }
@@ -97,8 +119,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
 std::uint64_t Rng::next() noexcept {
   const std::uint64_t block = state_.counter / 2;
   if (block != block_) {
-    const Block r = philox_block({low(block), high(block), low(state_.stream), high(state_.stream)}, low(state_.seed),
-                                 high(state_.seed));
+    const Block r = philox_block({low(block), high(block), low(state_.stream), high(state_.stream)},
+                                 low(state_.seed), high(state_.seed));
     draws_ = {join(r.a, r.b), join(r.c, r.d)};
     block_ = block;
   }
@@ -108,9 +130,9 @@ std::uint64_t Rng::next() noexcept {
 double Rng::uniform() noexcept { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
 double Rng::normal() noexcept {
-  const double u = static_cast<double>((next() >> 11) + 1) * 0x1p-53;  // in (0, 1], so the logarithm is finite
-  const double radius = std::sqrt(2 * minus_log(u));
-  return radius * cos_turns(uniform());
+  const std::uint64_t first = next();
+  const std::uint64_t second = next();
+  return normal_of(low(first), high(first), low(second), high(second));
 }
 
 std::uint64_t Rng::below(std::uint64_t n) {
@@ -149,18 +171,23 @@ void Rng::fill_uniform(T* to, std::int64_t n, double lo, double hi) {
 template <class T>
 void Rng::fill_normal(T* to, std::int64_t n, double mean, double std) {
   check(std >= 0 && std::isfinite(std) && std::isfinite(mean),
-        "Rng::fill_normal: mean {} and standard deviation {} must be finite, the latter not negative", mean, std);
-  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(mean + std * normal());
+        "Rng::fill_normal: mean {} and standard deviation {} must be finite, the latter not negative", mean,
+        std);
+  if (state_.counter % 2 == 0) {
+    normal_blocks(state_.counter / 2, n, state_.seed, state_.stream, mean, std, to);
+    state_.counter += 2 * static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0));
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(mean + std * normal());
+  }
 }
 
 template <class T>
-void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call, std::int64_t begin, std::int64_t end,
-                    double keep_probability, T scale, T* out) noexcept {
+void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call, std::int64_t begin,
+                    std::int64_t end, double keep_probability, T scale, T* out) noexcept {
   const double words = std::clamp(keep_probability, 0.0, 1.0) * 0x1p32;
   const std::uint64_t threshold = static_cast<std::uint64_t>(words + 0.5);
   // A key and half a counter of its own for each call.
-  const Block fixed =
-      philox_block({low(stream), high(stream), low(call), high(call)}, low(seed), high(seed));
+  const Block fixed = philox_block({low(stream), high(stream), low(call), high(call)}, low(seed), high(seed));
   const std::int64_t whole_begin = std::min((begin + 3) / 4 * 4, end);
   const std::int64_t whole_end = std::max(end / 4 * 4, whole_begin);
   const auto part = [&](std::int64_t from, std::int64_t to) {  // elements of one block
@@ -170,8 +197,8 @@ void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call
     std::copy(four + from % 4, four + from % 4 + (to - from), out + (from - begin));
   };
   part(begin, whole_begin);
-  mask_blocks(static_cast<std::uint64_t>(whole_begin / 4), (whole_end - whole_begin) / 4, fixed, threshold, scale,
-              out + (whole_begin - begin));
+  mask_blocks(static_cast<std::uint64_t>(whole_begin / 4), (whole_end - whole_begin) / 4, fixed, threshold,
+              scale, out + (whole_begin - begin));
   part(whole_end, end);
 }
 
@@ -179,9 +206,9 @@ template void Rng::fill_uniform<float>(float*, std::int64_t, double, double);
 template void Rng::fill_uniform<double>(double*, std::int64_t, double, double);
 template void Rng::fill_normal<float>(float*, std::int64_t, double, double);
 template void Rng::fill_normal<double>(double*, std::int64_t, double, double);
-template void bernoulli_mask<float>(std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, double,
-                                    float, float*) noexcept;
-template void bernoulli_mask<double>(std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, double,
-                                     double, double*) noexcept;
+template void bernoulli_mask<float>(std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t,
+                                    double, float, float*) noexcept;
+template void bernoulli_mask<double>(std::uint64_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t,
+                                     double, double, double*) noexcept;
 
 }  // namespace rill

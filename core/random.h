@@ -13,7 +13,8 @@
 namespace rill {
 
 /// Ten rounds of Philox4x32: 128 random bits of a 128-bit counter and a 64-bit key.
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept;
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                    std::array<std::uint32_t, 2> key) noexcept;
 
 /// Everything an Rng is: enough to save and resume it.
 struct RngState {
@@ -68,13 +69,16 @@ class Rng {
   void fill_normal(T* to, std::int64_t n, double mean, double std);
 
   const RngState& state() const noexcept { return state_; }
-  void set_state(const RngState& state) noexcept { state_ = state; block_ = no_block; }
+  void set_state(const RngState& state) noexcept {
+    state_ = state;
+    block_ = no_block;
+  }
 
  private:
   static constexpr std::uint64_t no_block = ~std::uint64_t{0};
 
   RngState state_;
-  std::uint64_t block_ = no_block;             // which block of two draws `draws_` holds
+  std::uint64_t block_ = no_block;  // which block of two draws `draws_` holds
   std::array<std::uint64_t, 2> draws_{};
 };
 
@@ -83,7 +87,7 @@ class Rng {
 /// Element i depends on (seed, stream, call, i) alone: parts may be computed by any thread in any order. The
 /// probability is rounded to a multiple of 2^-32. `begin` must not be negative.
 template <class T>
-void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call, std::int64_t begin, std::int64_t end,
-                    double keep_probability, T scale, T* out) noexcept;
+void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call, std::int64_t begin,
+                    std::int64_t end, double keep_probability, T scale, T* out) noexcept;
 
 }  // namespace rill

@@ -1,12 +1,12 @@
 #include <rill/core/kernels/gemm.h>
 
-#include <rill/core/kernels/simd.h>
-
-#include <cblas.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+
+#include <cblas.h>
+
+#include <rill/core/kernels/simd.h>
 
 // Exported by OpenBLAS where it chooses among processors at run time, but not declared in its header.
 extern "C" {
@@ -23,8 +23,9 @@ void correct_processor() noexcept {
 #if defined(__x86_64__)
   const SimdLevel level = cpu_simd_level();
   if (level == SimdLevel::baseline || std::strcmp(openblas_get_corename(), "Prescott") != 0) return;
-  if (gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr) return;  // built for one processor
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;                           // the user's choice
+  const bool one_processor = gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr;
+  const bool chosen_by_user = std::getenv("OPENBLAS_CORETYPE") != nullptr;
+  if (one_processor || chosen_by_user) return;
   setenv("OPENBLAS_CORETYPE", level == SimdLevel::v4 ? "SkylakeX" : "Haswell", 1);
   gotoblas_dynamic_quit();
   gotoblas_dynamic_init();
@@ -65,27 +66,27 @@ void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, const float* a
   cblas_sgemm(CblasRowMajor, transposed(ta), transposed(tb), m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
 }
 
-void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, const double* a, blasint lda, const double* b,
-               blasint ldb, double beta, double* c, blasint ldc) noexcept {
+void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, const double* a, blasint lda,
+               const double* b, blasint ldb, double beta, double* c, blasint ldc) noexcept {
   cblas_dgemm(CblasRowMajor, transposed(ta), transposed(tb), m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
 }
 
 // y += op(A) x, A stored [rows, columns].
-void blas_gemv(bool t, blasint rows, blasint columns, const float* a, blasint lda, const float* x, blasint incx,
-               float* y, blasint incy) noexcept {
+void blas_gemv(bool t, blasint rows, blasint columns, const float* a, blasint lda, const float* x,
+               blasint incx, float* y, blasint incy) noexcept {
   cblas_sgemv(CblasRowMajor, transposed(t), rows, columns, 1.0f, a, lda, x, incx, 1.0f, y, incy);
 }
 
-void blas_gemv(bool t, blasint rows, blasint columns, const double* a, blasint lda, const double* x, blasint incx,
-               double* y, blasint incy) noexcept {
+void blas_gemv(bool t, blasint rows, blasint columns, const double* a, blasint lda, const double* x,
+               blasint incx, double* y, blasint incy) noexcept {
   cblas_dgemv(CblasRowMajor, transposed(t), rows, columns, 1.0, a, lda, x, incx, 1.0, y, incy);
 }
 
 }  // namespace
 
 template <class T>
-void gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
-          std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept {
+void gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+          const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept {
   if (m <= 0 || n <= 0) return;
   if (k <= 0) return scale(m, n, beta, c, ldc);
   prepare_blas();

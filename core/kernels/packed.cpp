@@ -1,9 +1,9 @@
 #include <rill/core/kernels/packed.h>
 
-#include <rill/core/kernels/simd.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <rill/core/kernels/simd.h>
 
 namespace rill::kernels {
 namespace {
@@ -59,8 +59,8 @@ RILL_INLINE void store(typename Layout<T, Level>::Vector& sum, std::int64_t colu
 
 // `columns` is how many columns exist from the tile's first on.
 template <class T, class Level, int rows, int panels>
-RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, const T* packed, T beta, T* c,
-                      std::int64_t ldc) noexcept {
+RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, const T* packed,
+                      T beta, T* c, std::int64_t ldc) noexcept {
   using L = Layout<T, Level>;
   constexpr int across = panels * Level::vectors;
   typename L::Vector sums[rows][across] = {};
@@ -91,11 +91,11 @@ template <class T, class Level, int panels>
 RILL_INLINE void tile_of_rows(int rows, std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda,
                               const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
   using L = Layout<T, Level>;
-#define RILL_TILE(R)                                                     \
-  case R:                                                                \
-    if constexpr (R <= L::most_rows && panels <= L::panels(R)) {         \
+#define RILL_TILE(R)                                                       \
+  case R:                                                                  \
+    if constexpr (R <= L::most_rows && panels <= L::panels(R)) {           \
       tile<T, Level, R, panels>(columns, k, a, lda, packed, beta, c, ldc); \
-    }                                                                    \
+    }                                                                      \
     return;
   switch (rows) {
     RILL_TILE(1)
@@ -106,7 +106,8 @@ RILL_INLINE void tile_of_rows(int rows, std::int64_t columns, std::int64_t k, co
     RILL_TILE(6)
     RILL_TILE(7)
     RILL_TILE(8)
-    default: return;
+    default:
+      return;
   }
 #undef RILL_TILE
 }
@@ -146,23 +147,23 @@ using Multiply = void (*)(std::int64_t, std::int64_t, std::int64_t, const T*, st
 
 #if defined(__x86_64__)
 template <class T>
-__attribute__((target("arch=x86-64-v4"))) void multiply_v4(std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
-                                                           std::int64_t lda, const T* packed, T beta, T* c,
-                                                           std::int64_t ldc) noexcept {
+__attribute__((target("arch=x86-64-v4"))) void multiply_v4(std::int64_t m, std::int64_t n, std::int64_t k,
+                                                           const T* a, std::int64_t lda, const T* packed,
+                                                           T beta, T* c, std::int64_t ldc) noexcept {
   multiply<T, Avx512>(m, n, k, a, lda, packed, beta, c, ldc);
 }
 
 template <class T>
-__attribute__((target("arch=x86-64-v3"))) void multiply_v3(std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
-                                                           std::int64_t lda, const T* packed, T beta, T* c,
-                                                           std::int64_t ldc) noexcept {
+__attribute__((target("arch=x86-64-v3"))) void multiply_v3(std::int64_t m, std::int64_t n, std::int64_t k,
+                                                           const T* a, std::int64_t lda, const T* packed,
+                                                           T beta, T* c, std::int64_t ldc) noexcept {
   multiply<T, Avx2>(m, n, k, a, lda, packed, beta, c, ldc);
 }
 #endif
 
 template <class T>
-void multiply_portable(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* packed,
-                       T beta, T* c, std::int64_t ldc) noexcept {
+void multiply_portable(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+                       const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
   multiply<T, Portable>(m, n, k, a, lda, packed, beta, c, ldc);
 }
 
@@ -178,9 +179,12 @@ const Form<T>& form() noexcept {
   static const Form<T> chosen = [] {
 #if defined(__x86_64__)
     switch (cpu_simd_level()) {
-      case SimdLevel::v4: return Form<T>{Layout<T, Avx512>::width, multiply_v4<T>};
-      case SimdLevel::v3: return Form<T>{Layout<T, Avx2>::width, multiply_v3<T>};
-      case SimdLevel::baseline: break;
+      case SimdLevel::v4:
+        return Form<T>{Layout<T, Avx512>::width, multiply_v4<T>};
+      case SimdLevel::v3:
+        return Form<T>{Layout<T, Avx2>::width, multiply_v3<T>};
+      case SimdLevel::baseline:
+        break;
     }
 #endif
     return Form<T>{Layout<T, Portable>::width, multiply_portable<T>};
@@ -213,16 +217,16 @@ void pack(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int6
 }
 
 template <class T>
-void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* packed, T beta,
-                 T* c, std::int64_t ldc) noexcept {
+void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+                 const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
   form<T>().multiply(m, n, k, a, lda, packed, beta, c, ldc);
 }
 
-#define RILL_INSTANTIATE(T)                                                                                        \
-  template std::int64_t packed_size<T>(std::int64_t, std::int64_t) noexcept;                                       \
-  template void pack<T>(bool, std::int64_t, std::int64_t, const T*, std::int64_t, T*) noexcept;                    \
-  template void packed_gemm<T>(std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t, const T*, T, T*, \
-                               std::int64_t) noexcept;
+#define RILL_INSTANTIATE(T)                                                                                \
+  template std::int64_t packed_size<T>(std::int64_t, std::int64_t) noexcept;                               \
+  template void pack<T>(bool, std::int64_t, std::int64_t, const T*, std::int64_t, T*) noexcept;            \
+  template void packed_gemm<T>(std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t, const T*, \
+                               T, T*, std::int64_t) noexcept;
 RILL_INSTANTIATE(float)
 RILL_INSTANTIATE(double)
 #undef RILL_INSTANTIATE

@@ -20,7 +20,7 @@ void pack(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int6
 /// C [m, n] = A [m, k] B + beta C with B packed. Beta 0 overwrites C whatever it held. A row of the result has
 /// the same bits whatever m is, so rows may be split over threads anyhow.
 template <class T>
-void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* packed, T beta,
-                 T* c, std::int64_t ldc) noexcept;
+void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+                 const T* packed, T beta, T* c, std::int64_t ldc) noexcept;
 
 }  // namespace rill::kernels

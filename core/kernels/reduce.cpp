@@ -1,10 +1,10 @@
 #include <rill/core/kernels/reduce.h>
 
-#include <rill/core/kernels/math.h>
-#include <rill/core/kernels/simd.h>
-
 #include <algorithm>
 #include <limits>
+
+#include <rill/core/kernels/math.h>
+#include <rill/core/kernels/simd.h>
 
 namespace rill::kernels {
 namespace {
@@ -47,7 +47,7 @@ RILL_KERNEL T max_kernel(const T* x, std::int64_t n) noexcept {
   return not_a_number != not_a_number ? not_a_number : greatest;
 }
 
-// y[j] += sum of `rows` rows. 
+// y[j] += sum of `rows` rows.
 template <class T>
 RILL_KERNEL void add_rows(std::int64_t rows, std::int64_t n, const T* x, std::int64_t ldx, T* y) noexcept {
   std::int64_t i = 0;
@@ -115,7 +115,8 @@ RILL_KERNEL void softmax_backward(const T* y, const T* dy, T mean, T beta, T* dx
 }
 
 template <class T>
-RILL_KERNEL void log_softmax_backward(const T* y, const T* dy, T total, T beta, T* dx, std::int64_t n) noexcept {
+RILL_KERNEL void log_softmax_backward(const T* y, const T* dy, T total, T beta, T* dx,
+                                      std::int64_t n) noexcept {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     dx[i] = (dy[i] - math::exp(y[i]) * total) + (beta == T(0) ? T(0) : beta * dx[i]);
@@ -177,15 +178,15 @@ void row_log_softmax_backward(const T* y, const T* dy, T beta, T* dx, std::int64
   log_softmax_backward(y, dy, sum(dy, n), beta, dx, n);
 }
 
-#define RILL_INSTANTIATE(T)                                                                               \
-  template T sum<T>(const T*, std::int64_t) noexcept;                                                     \
-  template T dot<T>(const T*, const T*, std::int64_t) noexcept;                                           \
-  template T max<T>(const T*, std::int64_t) noexcept;                                                     \
-  template void sum_rows<T>(std::int64_t, std::int64_t, const T*, std::int64_t, T, T*) noexcept;          \
-  template void sum_cols<T>(std::int64_t, std::int64_t, const T*, std::int64_t, T, T*) noexcept;          \
-  template void row_softmax<T>(const T*, T*, std::int64_t) noexcept;                                      \
-  template void row_log_softmax<T>(const T*, T*, std::int64_t) noexcept;                                  \
-  template void row_softmax_backward<T>(const T*, const T*, T, T*, std::int64_t) noexcept;                \
+#define RILL_INSTANTIATE(T)                                                                      \
+  template T sum<T>(const T*, std::int64_t) noexcept;                                            \
+  template T dot<T>(const T*, const T*, std::int64_t) noexcept;                                  \
+  template T max<T>(const T*, std::int64_t) noexcept;                                            \
+  template void sum_rows<T>(std::int64_t, std::int64_t, const T*, std::int64_t, T, T*) noexcept; \
+  template void sum_cols<T>(std::int64_t, std::int64_t, const T*, std::int64_t, T, T*) noexcept; \
+  template void row_softmax<T>(const T*, T*, std::int64_t) noexcept;                             \
+  template void row_log_softmax<T>(const T*, T*, std::int64_t) noexcept;                         \
+  template void row_softmax_backward<T>(const T*, const T*, T, T*, std::int64_t) noexcept;       \
   template void row_log_softmax_backward<T>(const T*, const T*, T, T*, std::int64_t) noexcept;
 RILL_INSTANTIATE(float)
 RILL_INSTANTIATE(double)

@@ -1,11 +1,3 @@
-#include <rill/core/error.h>
-#include <rill/core/parallel.h>
-#include <rill/core/processors.h>
-
-#include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -16,6 +8,14 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rill/core/error.h>
+#include <rill/core/parallel.h>
+#include <rill/core/processors.h>
 
 namespace rill {
 namespace {
@@ -276,7 +276,8 @@ TEST_CASE("num_threads: the variables of the environment, RILL_NUM_THREADS first
 TEST_CASE("num_threads: RILL_NUM_THREADS that is not a number from 1 to 1024 is an error that names it") {
   for (const std::string value : {"0", "-1", "1025", "two", "2 ", "2.5", "99999999999"}) {
     const Variable variable("RILL_NUM_THREADS", value.c_str());
-    const std::string message = "num_threads: RILL_NUM_THREADS is '" + value + "'; set it to a number from 1 to 1024";
+    const std::string message =
+        "num_threads: RILL_NUM_THREADS is '" + value + "'; set it to a number from 1 to 1024";
     CHECK_THROWS_WITH_AS(detail::initial_threads(), message.c_str(), Error);
   }
 }
