@@ -1,0 +1,35 @@
+/// Adadelta.
+#pragma once
+
+#include <vector>
+
+#include <rill/optim/optimizer.h>
+
+namespace rill::optim {
+
+struct AdadeltaOptions {
+  double lr = 1;
+  double rho = 0.9;
+  double eps = 1e-6;
+  double weight_decay = 0;
+};
+
+/// Steps in the unit of the parameter itself. With g = gradient + weight_decay · p:
+///   s = rho s + (1 - rho) g²;  u = g · √(d + eps) / √(s + eps);  d = rho d + (1 - rho) u²;  p -= lr · u
+/// State: "square_avg" s and "acc_delta" d. Throws unless 0 <= rho <= 1 and the other options are finite and
+/// at least 0. (Zeiler 2012, in PyTorch's form.)
+class Adadelta final : public Optimizer {
+ public:
+  using Options = AdadeltaOptions;
+  using Group = ParameterGroup<Options>;
+
+  explicit Adadelta(Parameters params, Options options = {});
+  explicit Adadelta(std::vector<Group> groups);
+
+ private:
+  void update(double scale) override;
+
+  std::vector<Options> options_;
+};
+
+}  // namespace rill::optim

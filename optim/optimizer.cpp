@@ -1,0 +1,179 @@
+#include <rill/optim/optimizer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include <rill/core/parallel.h>
+#include <rill/optim/clip.h>
+#include <rill/optim/state.h>
+
+namespace rill::optim {
+namespace {
+
+/// A tensor of t's shape and dtype without gaps whose dimensions lie in memory as those of t do.
+Tensor dense_like(const Tensor& t) {
+  const Tensor numbers = empty({t.numel()}, t.dtype());
+  return rill::detail::make_view(numbers.ref()->storage, t.dtype(), t.shape(),
+                                 detail::dense_strides(t.shape(), t.strides()), 0);
+}
+
+/// Whether element i of both lies at the same distance from element 0.
+bool same_layout(const Tensor& a, const Tensor& b) {
+  for (int d = 0; d < a.dim(); ++d) {
+    if (a.shape()[d] != 1 && a.strides()[d] != b.strides()[d]) return false;
+  }
+  return true;
+}
+
+Tensor scalar_of(std::int64_t value) { return tensor({value}, Shape{}); }
+
+}  // namespace
+
+void Optimizer::check_option(bool ok, const char* option, double value, const char* range) const {
+  check(ok, "{}: {} is {}; it must be {}", name_, option, value, range);
+}
+
+void Optimizer::check_not_negative(const char* option, double value) const {
+  check_option(std::isfinite(value) && value >= 0, option, value, "finite and at least 0");
+}
+
+void Optimizer::add_group(const Parameters& parameters, double lr, const StateSpec& spec) {
+  check_not_negative("lr", lr);
+  const int group = groups();
+  lrs_.push_back(lr);
+  specs_.push_back(spec);
+  for (const auto& [given, t] : parameters) {
+    const std::string label = given.empty() ? std::to_string(tensors_.size()) : given;
+    check(t.defined(), "{}: parameter '{}' is undefined", name_, label);
+    check(is_floating(t.dtype()), "{}: parameter '{}' is {}; only float32 and float64 can be trained", name_,
+          label, rill::name(t.dtype()));
+    check(t.is_leaf(), "{}: parameter '{}' is the result of '{}'; only leaves can be trained", name_, label,
+          t.op_name());
+    Parameter p{.name = label, .group = group, .steps = 0, .state = {}};
+    for (std::size_t k = 0; k < p.state.size(); ++k) {
+      if (spec.names[k] == nullptr) continue;
+      p.state[k] = dense_like(t);
+      p.state[k].fill_(spec.initial);
+    }
+    tensors_.push_back(t);
+    parameters_.push_back(std::move(p));
+  }
+}
+
+void Optimizer::finish_groups() {
+  check(!tensors_.empty(), "{}: there are no parameters", name_);
+  std::set<std::string> names;
+  for (const Parameter& p : parameters_) {
+    check(names.insert(p.name).second, "{}: two parameters are named '{}'", name_, p.name);
+  }
+  runs_ = detail::Runs(tensors_);
+  if (const auto shared = runs_.overlap(tensors_)) {
+    fail("{}: parameters '{}' and '{}' share numbers; list each number once", name_,
+         parameters_[shared->first].name, parameters_[shared->second].name);
+  }
+}
+
+void Optimizer::gather_gradients() {
+  gradients_.assign(tensors_.size(), Tensor());
+  copied_.assign(tensors_.size(), false);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor g = tensors_[i].grad();
+    if (!g.defined()) continue;
+    if (!same_layout(g, tensors_[i])) {
+      copied_[i] = true;
+      g = dense_like(tensors_[i]).copy_(g);
+    }
+    gradients_[i] = std::move(g);
+  }
+}
+
+void Optimizer::run(double scale) {
+  const FlushDenormals flush;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (!gradients_[i].defined()) continue;
+    ++parameters_[i].steps;
+    tensors_[i].impl().storage->bump_version();
+  }
+  update(scale);
+  gradients_.clear();
+}
+
+void Optimizer::for_each_piece(const std::function<void(const detail::Piece&)>& f) {
+  runs_.for_each([&](const detail::Piece& piece) {
+    if (gradients_[piece.tensor].defined()) f(piece);
+  });
+}
+
+void Optimizer::step() {
+  gather_gradients();
+  run(1);
+}
+
+ClippedStep Optimizer::step_clipped(double max_norm, double norm_type) {
+  gather_gradients();
+  const double norm = detail::norm_of(runs_, gradients_, norm_type);
+  const double factor = detail::clip_factor("step_clipped", norm, max_norm);
+  if (!std::isfinite(norm)) {
+    ++skipped_steps_;
+    gradients_.clear();
+    return {.norm = norm, .applied = false};
+  }
+  run(factor);
+  return {.norm = norm, .applied = true};
+}
+
+void Optimizer::zero_grad() {
+  for (Tensor& t : tensors_) t.zero_grad();
+}
+
+double Optimizer::lr(int group) const {
+  check(group >= 0 && group < groups(), "{}: group {} is outside 0..{}", name_, group, groups() - 1);
+  return lrs_[static_cast<std::size_t>(group)];
+}
+
+void Optimizer::set_lr(double lr, int group) {
+  check(group >= 0 && group < groups(), "{}: group {} is outside 0..{}", name_, group, groups() - 1);
+  check_not_negative("lr", lr);
+  lrs_[static_cast<std::size_t>(group)] = lr;
+}
+
+void Optimizer::set_lr(double lr) {
+  for (int group = 0; group < groups(); ++group) set_lr(lr, group);
+}
+
+NamedTensors Optimizer::state() const {
+  NamedTensors all{{"lr", tensor(lrs_, {groups()})}, {"skipped_steps", scalar_of(skipped_steps_)}};
+  for (const Parameter& p : parameters_) {
+    all.emplace_back(p.name + ".step", scalar_of(p.steps));
+    const StateSpec& spec = specs_[static_cast<std::size_t>(p.group)];
+    for (std::size_t k = 0; k < p.state.size(); ++k) {
+      if (p.state[k].defined()) all.emplace_back(p.name + '.' + spec.names[k], p.state[k]);
+    }
+  }
+  return all;
+}
+
+void Optimizer::load_state(const NamedTensors& state) {
+  const NamedTensors wanted = this->state();
+  const std::vector<Tensor> found = detail::match_state(name_, wanted, state);
+  const std::vector<double> lrs = found[0].to_vector();
+  for (double lr : lrs) check_not_negative("lr of the state", lr);
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    if (wanted[i].second.dtype() != int64) continue;
+    const auto count = found[i].item<std::int64_t>();
+    check(count >= 0, "{}: '{}' of the state is {}; it must be at least 0", name_, wanted[i].first, count);
+  }
+  lrs_ = lrs;
+  skipped_steps_ = found[1].item<std::int64_t>();
+  std::size_t i = 2;
+  for (Parameter& p : parameters_) {
+    p.steps = found[i++].item<std::int64_t>();
+    for (Tensor& t : p.state) {
+      if (t.defined()) t.copy_(found[i++]);
+    }
+  }
+}
+
+}  // namespace rill::optim

@@ -1,0 +1,165 @@
+/// What all optimisers share: parameters in groups, their state, the walk over every number.
+///
+///   optim::Adam adam(model.parameters(), {.lr = 1e-3});
+///   for (…) {
+///     adam.zero_grad();
+///     loss(…).backward();
+///     adam.step();
+///   }
+///
+/// Names, formulas and defaults are PyTorch's. A parameter is a leaf tensor, possibly strided; a step changes
+/// it in place and counts as one change of its contents. Parameters without a gradient are left alone and
+/// their state does not move. A step runs on several threads and gives the same bits on any number of them.
+/// While it runs, denormal numbers are zero (moments that decay for ever would make it a hundred times
+/// slower).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <rill/core/safetensors.h>
+#include <rill/optim/parameters.h>
+#include <rill/optim/runs.h>
+#include <rill/optim/update_kernels.h>
+
+namespace rill::optim {
+
+/// Parameters with options of their own.
+template <class Options>
+struct ParameterGroup {
+  Parameters params;
+  Options options;
+};
+
+/// What Optimizer::step_clipped did.
+struct ClippedStep {
+  double norm = 0;       ///< of all gradients, before clipping
+  bool applied = false;  ///< false when the norm was not finite: nothing has changed but skipped_steps()
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;  // schedules refer to it
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Changes every parameter that has a gradient.
+  void step();
+  /// The same with the gradients scaled by min(1, max_norm / (norm + 1e-6)), norm being that of all gradients
+  /// in the `norm_type` sense of grad_norm. A step whose norm is not finite is skipped and counted. The
+  /// gradients themselves stay as they are: scaling is part of the one pass over all numbers.
+  ClippedStep step_clipped(double max_norm, double norm_type = 2);
+  /// How many steps were skipped so far.
+  std::int64_t skipped_steps() const noexcept { return skipped_steps_; }
+
+  /// Forgets the gradients of all parameters.
+  void zero_grad();
+
+  /// The number of parameter groups.
+  int groups() const noexcept { return static_cast<int>(lrs_.size()); }
+  /// The learning rate of a group.
+  double lr(int group = 0) const;
+  /// Sets the learning rate of all groups, or of one; throws unless it is finite and at least 0.
+  void set_lr(double lr);
+  void set_lr(double lr, int group);
+
+  /// What goes on with this optimiser: "lr" [groups], "skipped_steps", and for each parameter "name.step" and
+  /// its state, such as "name.exp_avg", of the parameter's shape. The latter share their numbers with the
+  /// optimiser.
+  NamedTensors state() const;
+  /// Takes back what state() gave. Throws, and changes nothing, unless names, shapes and dtypes fit; lists
+  /// what does not.
+  void load_state(const NamedTensors& state);
+
+  /// PyTorch's name of the algorithm.
+  const std::string& name() const noexcept { return name_; }
+
+ protected:
+  /// A parameter as a formula needs it.
+  struct Parameter {
+    std::string name;
+    int group = 0;
+    std::int64_t steps = 0;  ///< updates, the running one included
+    std::array<Tensor, 3>
+        state;  ///< as dense in memory as can be, in the order of the parameter's dimensions there
+  };
+  /// The state tensors of one group: names for the slots of `Parameter::state` (null: none) and the value
+  /// they begin with.
+  struct StateSpec {
+    std::array<const char*, 3> names{};
+    double initial = 0;
+  };
+
+  explicit Optimizer(std::string name) : name_(std::move(name)) {}
+
+  /// Called by constructors, for each group. Throws on what is no parameter.
+  void add_group(const Parameters& parameters, double lr, const StateSpec& spec);
+  /// Called by constructors at their end; throws when two parameters share numbers.
+  void finish_groups();
+  /// Throws "Adam: eps is -1; it must be at least 0" unless ok.
+  void check_option(bool ok, const char* option, double value, const char* range) const;
+  /// Throws unless the value is finite and at least 0.
+  void check_not_negative(const char* option, double value) const;
+
+  /// For each parameter with a gradient: works out `coefficients(parameter)` and runs `kernel(coefficients,
+  /// arrays)` over all its numbers, for Arrays<float> or Arrays<double>.
+  template <class Coefficients, class Kernel>
+  void apply(const Coefficients& coefficients, const Kernel& kernel);
+
+ private:
+  /// Calls apply; the gradients are to be multiplied by `scale`.
+  virtual void update(double scale) = 0;
+
+  void gather_gradients();
+  void run(double scale);
+  void for_each_piece(const std::function<void(const detail::Piece&)>& f);
+  template <class T>
+  kernels::Arrays<T> arrays(const detail::Piece& piece) const;
+
+  std::string name_;
+  std::vector<double> lrs_;
+  std::vector<StateSpec> specs_;
+  std::vector<Tensor> tensors_;        // the parameters
+  std::vector<Parameter> parameters_;  // likewise
+  std::vector<Tensor> gradients_;      // of the running step; undefined where there is none
+  std::vector<bool> copied_;           // gradient i is a copy with the layout of the state
+  detail::Runs runs_;
+  std::int64_t skipped_steps_ = 0;
+};
+
+template <class T>
+kernels::Arrays<T> Optimizer::arrays(const detail::Piece& piece) const {
+  const std::size_t i = piece.tensor;
+  const std::int64_t dense = piece.start - runs_.start(i);  // where the piece lies in what has no gaps
+  const auto at = [](const Tensor& t, std::int64_t offset) {
+    return reinterpret_cast<T*>(detail::address(t, offset));
+  };
+  kernels::Arrays<T> a{.n = piece.size,
+                       .param = at(tensors_[i], piece.offset),
+                       .grad = at(gradients_[i], copied_[i] ? dense : piece.offset)};
+  for (std::size_t k = 0; k < a.state.size(); ++k) {
+    if (const Tensor& t = parameters_[i].state[k]; t.defined()) a.state[k] = at(t, dense);
+  }
+  return a;
+}
+
+template <class Coefficients, class Kernel>
+void Optimizer::apply(const Coefficients& coefficients, const Kernel& kernel) {
+  std::vector<decltype(coefficients(parameters_[0]))> of(parameters_.size());
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (gradients_[i].defined()) of[i] = coefficients(parameters_[i]);
+  }
+  for_each_piece([&](const detail::Piece& piece) {
+    if (tensors_[piece.tensor].dtype() == float32) {
+      kernel(of[piece.tensor], arrays<float>(piece));
+    } else {
+      kernel(of[piece.tensor], arrays<double>(piece));
+    }
+  });
+}
+
+}  // namespace rill::optim

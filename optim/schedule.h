@@ -1,0 +1,194 @@
+/// Schedules: how learning rates change while training goes on.
+///
+///   optim::CosineAnnealingLR schedule(adam, {.T_max = epochs});
+///   for (…) {
+///     train_one_epoch();
+///     schedule.step();
+///   }
+///
+/// A schedule takes each group's learning rate at its construction as the base rate, sets the rate of epoch 0
+/// at once, and at each step() that of the next. "Epoch" is whatever step() is called after: an epoch or a
+/// batch. Rates follow from base rate and epoch alone, so set_lr() between steps does not last. Names and
+/// numbers are PyTorch's. The optimiser must live longer than the schedule.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <rill/optim/optimizer.h>
+
+namespace rill::optim {
+
+class LRScheduler {
+ public:
+  virtual ~LRScheduler() = default;
+  LRScheduler(const LRScheduler&) = delete;
+  LRScheduler& operator=(const LRScheduler&) = delete;
+
+  /// Goes on to the next epoch and sets its rates.
+  void step();
+  /// The number of calls of step().
+  std::int64_t last_epoch() const noexcept { return epoch_; }
+  /// The base rate of each group.
+  const std::vector<double>& base_lrs() const noexcept { return base_lrs_; }
+
+  /// "last_epoch" and "base_lrs"; options are not part of it.
+  NamedTensors state() const;
+  /// Takes back what state() gave and sets the rates of that epoch. Throws, and changes nothing, unless it
+  /// fits.
+  void load_state(const NamedTensors& state);
+
+ protected:
+  LRScheduler(std::string name, Optimizer& optimizer);
+  /// Called by constructors at their end.
+  void set_rates();
+
+  const std::string name_;
+
+ private:
+  virtual double rate(double base_lr, std::int64_t epoch, int group) const = 0;
+
+  Optimizer& optimizer_;
+  std::vector<double> base_lrs_;
+  std::int64_t epoch_ = 0;
+};
+
+struct StepLROptions {
+  std::int64_t step_size = 1;
+  double gamma = 0.1;
+};
+/// base · gamma^⌊epoch / step_size⌋. Throws unless step_size >= 1.
+class StepLR final : public LRScheduler {
+ public:
+  StepLR(Optimizer& optimizer, StepLROptions options);
+
+ private:
+  double rate(double base_lr, std::int64_t epoch, int group) const override;
+  StepLROptions options_;
+};
+
+struct MultiStepLROptions {
+  std::vector<std::int64_t> milestones = {};
+  double gamma = 0.1;
+};
+/// base · gamma^(number of milestones at or before epoch). Milestones may come in any order and twice.
+class MultiStepLR final : public LRScheduler {
+ public:
+  MultiStepLR(Optimizer& optimizer, MultiStepLROptions options);
+
+ private:
+  double rate(double base_lr, std::int64_t epoch, int group) const override;
+  MultiStepLROptions options_;
+};
+
+struct ExponentialLROptions {
+  double gamma = 0.1;
+};
+/// base · gamma^epoch.
+class ExponentialLR final : public LRScheduler {
+ public:
+  ExponentialLR(Optimizer& optimizer, ExponentialLROptions options);
+
+ private:
+  double rate(double base_lr, std::int64_t epoch, int group) const override;
+  ExponentialLROptions options_;
+};
+
+struct CosineAnnealingLROptions {
+  std::int64_t T_max = 1;  ///< epochs from the base rate to eta_min
+  double eta_min = 0;
+};
+/// eta_min + (base - eta_min) · (1 + cos(π epoch / T_max)) / 2: after T_max it rises again. Throws unless
+/// T_max >= 1. (Loshchilov and Hutter 2017.)
+class CosineAnnealingLR final : public LRScheduler {
+ public:
+  CosineAnnealingLR(Optimizer& optimizer, CosineAnnealingLROptions options);
+
+ private:
+  double rate(double base_lr, std::int64_t epoch, int group) const override;
+  CosineAnnealingLROptions options_;
+};
+
+struct LinearLROptions {
+  double start_factor = 1.0 / 3;
+  double end_factor = 1;
+  std::int64_t total_iters = 5;
+};
+/// base · a factor that goes from start_factor to end_factor in total_iters epochs and stays there: a
+/// warm-up. Throws unless 0 < start_factor <= 1, 0 <= end_factor <= 1 and total_iters >= 1.
+class LinearLR final : public LRScheduler {
+ public:
+  LinearLR(Optimizer& optimizer, LinearLROptions options = {});
+
+ private:
+  double rate(double base_lr, std::int64_t epoch, int group) const override;
+  LinearLROptions options_;
+};
+
+/// base · factor(epoch), with one function for all groups or one for each.
+class LambdaLR final : public LRScheduler {
+ public:
+  using Factor = std::function<double(std::int64_t epoch)>;
+
+  LambdaLR(Optimizer& optimizer, Factor factor);
+  LambdaLR(Optimizer& optimizer, std::vector<Factor> factors);
+
+ private:
+  double rate(double base_lr, std::int64_t epoch, int group) const override;
+  std::vector<Factor> factors_;
+};
+
+/// Whether a metric should fall (a loss) or rise (BLEU).
+enum class PlateauMode : std::uint8_t { min, max };
+/// Whether a change counts from a fraction of the best (rel) or from an amount (abs).
+enum class ThresholdMode : std::uint8_t { rel, abs };
+
+struct ReduceLROnPlateauOptions {
+  PlateauMode mode = PlateauMode::min;
+  double factor = 0.1;
+  std::int64_t patience = 10;
+  double threshold = 1e-4;
+  ThresholdMode threshold_mode = ThresholdMode::rel;
+  std::int64_t cooldown = 0;
+  double min_lr = 0;
+  double eps = 1e-8;
+};
+
+/// Multiplies the rates by `factor` when a metric has not improved for more than `patience` epochs.
+///
+/// Better means, for min and rel, metric < best · (1 - threshold); for abs, metric < best - threshold; for
+/// max the other way round. NaN is never better. After a reduction `cooldown` epochs do not count. Rates stay
+/// at or above min_lr, and a change of at most eps is not made. It starts from the rates it finds, so
+/// set_lr() lasts. Throws unless 0 <= factor < 1 and patience, cooldown, min_lr, eps are at least 0.
+class ReduceLROnPlateau final {
+ public:
+  explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
+  ReduceLROnPlateau(const ReduceLROnPlateau&) = delete;
+  ReduceLROnPlateau& operator=(const ReduceLROnPlateau&) = delete;
+
+  /// Takes the metric of an epoch and lowers the rates if it is time.
+  void step(double metric);
+  std::int64_t last_epoch() const noexcept { return epoch_; }
+  double best() const noexcept { return best_; }
+  std::int64_t num_bad_epochs() const noexcept { return bad_epochs_; }
+
+  /// "best", "num_bad_epochs", "cooldown_counter" and "last_epoch". The rates belong to the optimiser's
+  /// state.
+  NamedTensors state() const;
+  void load_state(const NamedTensors& state);
+
+ private:
+  bool is_better(double metric) const noexcept;
+
+  Optimizer& optimizer_;
+  ReduceLROnPlateauOptions options_;
+  double best_;
+  std::int64_t bad_epochs_ = 0;
+  std::int64_t cooldown_counter_ = 0;
+  std::int64_t epoch_ = 0;
+};
+
+}  // namespace rill::optim

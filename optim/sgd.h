@@ -1,0 +1,37 @@
+/// Stochastic gradient descent.
+#pragma once
+
+#include <vector>
+
+#include <rill/optim/optimizer.h>
+
+namespace rill::optim {
+
+struct SGDOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// Gradient descent with momentum. With g = gradient + weight_decay · p:
+///   buffer = momentum · buffer + (1 - dampening) · g, at the first update buffer = g
+///   p -= lr · buffer, with nesterov lr · (g + momentum · buffer), without momentum lr · g
+/// State: "momentum_buffer", with momentum. Throws when an option is negative or not finite, and on nesterov
+/// without momentum or with dampening. (Sutskever et al. 2013, in PyTorch's form.)
+class SGD final : public Optimizer {
+ public:
+  using Options = SGDOptions;
+  using Group = ParameterGroup<Options>;
+
+  explicit SGD(Parameters params, Options options = {});
+  explicit SGD(std::vector<Group> groups);
+
+ private:
+  void update(double scale) override;
+
+  std::vector<Options> options_;
+};
+
+}  // namespace rill::optim
