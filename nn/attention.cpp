@@ -5,8 +5,6 @@
 #include <cmath>
 #include <optional>
 
-#include <rill/core/kernels/gemm.h>
-#include <rill/core/kernels/reduce.h>
 #include <rill/core/parallel.h>
 #include <rill/nn/attention_rows.h>
 #include <rill/nn/init.h>
@@ -44,31 +42,6 @@ void check_memory(const char* op, const Memory& memory, std::int64_t batch, std:
         "{}: the memory's keys are not {} {}; make them with this attention's prepare()", op, name(dtype),
         keys);
 }
-
-template <class T>
-Tensor values_gradient(const AttentionRows<T>& sources, const Tensor& weights, const T* dcontext,
-                       std::int64_t stride) {
-  const std::int64_t steps = weights.size(0), batch = weights.size(1), positions = weights.size(2);
-  const std::int64_t width = sources.width();
-  Tensor gradient = empty({positions, batch, width}, weights.dtype());
-  const T* factors = rill::detail::raw<const T>(weights);
-  T* to = gradient.data<T>();
-  const std::int64_t grain = std::max<std::int64_t>(1, 65536 / (steps * positions * width + 1));
-  parallel_for(batch, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) {
-      const std::int64_t valid = sources.positions(b);
-      kernels::gemm<T>(true, false, valid, width, steps, factors + b * positions, batch * positions,
-                       dcontext + b * stride, batch * stride, T(0), to + b * width, batch * width);
-      for (std::int64_t s = valid; s < positions; ++s) std::fill_n(to + (s * batch + b) * width, width, T(0));
-    }
-  });
-  return gradient;
-}
-
-template Tensor values_gradient<float>(const AttentionRows<float>&, const Tensor&, const float*,
-                                       std::int64_t);
-template Tensor values_gradient<double>(const AttentionRows<double>&, const Tensor&, const double*,
-                                        std::int64_t);
 
 }  // namespace detail
 
@@ -113,6 +86,7 @@ void backward(const Kept& kept, const Tensor& dcontext, const Tensor& dweights, 
   Tensor dquery = empty({batch, size}, dtype), dv_rows = zeros({batch, size}, dtype),
          dscores = empty({batch, steps}, dtype);
   Tensor dkeys = d[2] ? zeros(kept.keys.shape(), dtype) : Tensor();
+  const Tensor dvalues = d[3] ? empty(kept.values.shape(), dtype) : Tensor();
   const T *query = kept.query.data<T>(), *v = kept.v.data<T>(), *weights = kept.weights.data<T>();
   const T* from_context = rill::detail::raw<const T>(dcontext);
   const T* from_weights = dweights.defined() ? rill::detail::raw<const T>(dweights) : nullptr;
@@ -127,15 +101,16 @@ void backward(const Kept& kept, const Tensor& dcontext, const Tensor& dweights, 
       kernels::attend_backward(sources[b], query + b * size, v, weights + b * steps,
                                from_context + b * sources.width(),
                                from_weights ? from_weights + b * steps : nullptr, scores + b * steps, to);
+      if (dvalues.defined()) {
+        detail::values_gradient(sources, b, 1, weights + b * steps, from_context + b * sources.width(),
+                                dvalues);
+      }
     }
   });
   if (auto g = d[0]) g.give(dquery);
   if (auto g = d[1]) g.give(sum(dv_rows, {0}));
   if (auto g = d[2]) g.give(dkeys);
-  if (auto g = d[3]) {
-    const Tensor one_step = kept.weights().reshape({1, batch, steps});
-    g.give(detail::values_gradient<T>(sources, one_step, from_context, sources.width()));
-  }
+  if (auto g = d[3]) g.give(dvalues);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 /// A memory as the kernels see it: one source after another, by strides. Internal to attention and decoders.
 #pragma once
 
+#include <algorithm>
+
 #include <rill/core/autograd.h>
+#include <rill/core/kernels/gemm.h>
 #include <rill/nn/attention.h>
 #include <rill/nn/attention_kernels.h>
 
@@ -53,15 +56,15 @@ inline Tensor dense_rows(const Tensor& x) {
   return !x.defined() || x.size(-1) <= 1 || x.stride(-1) == 1 ? x : x.contiguous();
 }
 
-/// The gradient of values [S, B, M] from weights [T, B, S] and the gradients of the contexts, row t · B + b of which starts at
-/// dcontext + (t · B + b) · stride: Σ_t weights[t, b, s] dcontext[t, b]. Positions past a row's length get 0.
+/// The gradient of one row's values: `to` [S, B, M] at `row` = weights [steps, S]ᵀ · dcontext [steps, M]; 0 past the row's length.
 template <class T>
-Tensor values_gradient(const AttentionRows<T>& sources, const Tensor& weights, const T* dcontext,
-                       std::int64_t stride);
-
-extern template Tensor values_gradient<float>(const AttentionRows<float>&, const Tensor&, const float*,
-                                              std::int64_t);
-extern template Tensor values_gradient<double>(const AttentionRows<double>&, const Tensor&, const double*,
-                                               std::int64_t);
+void values_gradient(const AttentionRows<T>& sources, std::int64_t row, std::int64_t steps, const T* weights,
+                     const T* dcontext, const Tensor& to) noexcept {
+  const std::int64_t valid = sources.positions(row), width = sources.width(), stride = to.size(1) * width;
+  T* values = rill::detail::raw<T>(to) + row * width;
+  kernels::gemm<T>(true, false, valid, width, steps, weights, sources.steps(), dcontext, width, T(0), values,
+                   stride);
+  for (std::int64_t s = valid; s < sources.steps(); ++s) std::fill_n(values + s * stride, width, T(0));
+}
 
 }  // namespace rill::nn::detail
