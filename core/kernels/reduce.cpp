@@ -47,7 +47,7 @@ RILL_KERNEL T max_kernel(const T* x, std::int64_t n) noexcept {
   return not_a_number != not_a_number ? not_a_number : greatest;
 }
 
-// y[j] += sum of `rows` rows.
+// y[j] += the sum of column j.
 template <class T>
 RILL_KERNEL void add_rows(std::int64_t rows, std::int64_t n, const T* x, std::int64_t ldx, T* y) noexcept {
   std::int64_t i = 0;
@@ -102,10 +102,11 @@ RILL_KERNEL void multiply(T factor, T* y, std::int64_t n) noexcept {
   for (std::int64_t i = 0; i < n; ++i) y[i] *= factor;
 }
 
+// In this order, since log_total would drown in a large shift.
 template <class T>
-RILL_KERNEL void subtract(const T* x, T amount, T* y, std::int64_t n) noexcept {
+RILL_KERNEL void subtract_both(const T* x, T shift, T log_total, T* y, std::int64_t n) noexcept {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] - amount;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) - log_total;
 }
 
 template <class T>
@@ -143,8 +144,20 @@ T max(const T* x, std::int64_t n) noexcept {
 
 template <class T>
 void sum_rows(std::int64_t m, std::int64_t n, const T* x, std::int64_t ldx, T beta, T* y) noexcept {
+  // Rows are added in blocks first, so the error does not grow with m.
+  constexpr std::int64_t most_rows = 128;
+  constexpr std::int64_t most_columns = 512;
   scale(n, beta, y);
-  add_rows(m, n, x, ldx, y);
+  if (m <= most_rows) return add_rows(m, n, x, ldx, y);
+  for (std::int64_t j = 0; j < n; j += most_columns) {
+    const std::int64_t columns = std::min(most_columns, n - j);
+    for (std::int64_t i = 0; i < m; i += most_rows) {
+      T partial[most_columns];
+      std::fill(partial, partial + columns, T(0));
+      add_rows(std::min(most_rows, m - i), columns, x + i * ldx + j, ldx, partial);
+      add_rows(1, columns, partial, 0, y + j);
+    }
+  }
 }
 
 template <class T>
@@ -165,7 +178,7 @@ template <class T>
 void row_log_softmax(const T* x, T* y, std::int64_t n) noexcept {
   const T greatest = max(x, n);
   const T total = sum_exp_shifted(x, greatest, n);
-  subtract(x, greatest + math::log(total), y, n);
+  subtract_both(x, greatest, math::log(total), y, n);
 }
 
 template <class T>
