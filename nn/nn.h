@@ -3,7 +3,9 @@
 
 #include <rill/nn/dropout.h>
 #include <rill/nn/embedding.h>
+#include <rill/nn/gru.h>
 #include <rill/nn/init.h>
 #include <rill/nn/layer_norm.h>
 #include <rill/nn/linear.h>
 #include <rill/nn/module.h>
+#include <rill/nn/sequence.h>
