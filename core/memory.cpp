@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t alignment = 64;
 constexpr std::size_t small_limit = std::size_t{1} << 20;  // above: the shared pool, by exact size
 constexpr std::size_t page = 4096;
-constexpr std::int64_t thread_cache_limit = std::int64_t{32} << 20;
+constexpr std::int64_t thread_cache_limit = std::int64_t{128} << 20;
 constexpr std::size_t classes = 64;
 
 struct SizeClass {
@@ -144,11 +144,11 @@ class ThreadCache {
     return block;
   }
 
-  bool give(void* block, SizeClass c) noexcept {
-    if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) return false;
+  /// A full cache is emptied: what it held was of sizes no longer asked for.
+  void give(void* block, SizeClass c) noexcept {
+    if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) drain();
     lists_[c.index] = new (block) FreeBlock{lists_[c.index]};
     add(static_cast<std::int64_t>(c.bytes));
-    return true;
   }
 
   void drain() noexcept {
@@ -247,7 +247,7 @@ void deallocate(void* block, std::size_t bytes) noexcept {
   }
   const SizeClass c = size_class(bytes);
   ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
-  if (!cache || !cache->give(block, c)) return_to_system(block, c.bytes);
+  cache ? cache->give(block, c) : return_to_system(block, c.bytes);
 }
 
 Stats stats() noexcept {

@@ -1,0 +1,201 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include <rill/core/core.h>
+
+using rill::Tensor;
+
+namespace {
+Tensor leaf(std::initializer_list<double> values) { return rill::tensor(values).set_requires_grad(); }
+}  // namespace
+
+TEST_CASE("autograd: a value used several times collects all its gradients") {
+  Tensor x = leaf({2, 3});
+  rill::sum(x * x + x).backward();
+  CHECK(x.grad().to_vector() == std::vector<double>{5, 7});
+  rill::sum(x).backward();
+  CHECK(x.grad().to_vector() == std::vector<double>{6, 8});
+}
+
+TEST_CASE("autograd: consumers run before producers in a diamond of unequal arms") {
+  Tensor x = leaf({0.5});
+  Tensor u = rill::tanh(x);
+  Tensor longer = rill::exp(rill::exp(u));
+  rill::sum(u * longer).backward();
+  const double t = std::tanh(0.5), e = std::exp(t), ee = std::exp(e);
+  CHECK(x.grad().item() == doctest::Approx((1 - t * t) * (ee + t * ee * e)).epsilon(1e-12));
+}
+
+TEST_CASE("autograd: running a freed graph again is an error and keep allows it") {
+  Tensor x = leaf({1});
+  Tensor y = rill::sum(rill::exp(x));
+  rill::backward(y, {.keep = true});
+  rill::backward(y);
+  CHECK(x.grad().item() == doctest::Approx(2 * std::exp(1.0)));
+  CHECK_THROWS_WITH(y.backward(), doctest::Contains("was freed by an earlier backward"));
+  CHECK(x.grad().item() == doctest::Approx(2 * std::exp(1.0)));
+}
+
+TEST_CASE("autograd: errors of backward name what is wrong") {
+  CHECK_THROWS_WITH(rill::ones({1}).backward(), doctest::Contains("has no history"));
+  Tensor y = leaf({1, 2}) * 2.0;
+  CHECK_THROWS_WITH(y.backward(), doctest::Contains("needs a gradient of that shape"));
+  CHECK_THROWS_WITH(y.backward(rill::ones({3}, rill::float64)), doctest::Contains("the gradient is float64 [3]"));
+}
+
+TEST_CASE("autograd: a gradient of a gradient is a clear error") {
+  Tensor x = leaf({1, 2});
+  rill::sum(x * x).backward();
+  CHECK_THROWS_WITH(rill::sum(x.grad()).backward(), doctest::Contains("has no history"));
+}
+
+TEST_CASE("autograd: NoGrad records nothing and nests") {
+  Tensor x = leaf({1});
+  {
+    const rill::NoGrad outer;
+    {
+      const rill::NoGrad inner;
+    }
+    CHECK_FALSE((x * 2.0).requires_grad());
+    CHECK_FALSE(rill::grad_enabled());
+  }
+  CHECK((x * 2.0).requires_grad());
+}
+
+TEST_CASE("autograd: a tensor kept for the gradient and changed since is an error") {
+  Tensor x = leaf({1, 2});
+  Tensor factor = rill::tensor({3.0, 4.0});
+  Tensor y = rill::sum(x * factor);
+  factor.fill_(0);
+  CHECK_THROWS_WITH(y.backward(), "mul: a tensor kept for the gradient was changed in place since (version 0, now 1); clone it first");
+  CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("autograd: views share the version of their storage") {
+  Tensor x = leaf({1, 2});
+  Tensor data = rill::tensor({3.0, 4.0, 5.0});
+  Tensor y = rill::sum(x * data.narrow(0, 1, 2));
+  data.data<double>()[2] = 0;
+  CHECK_THROWS_AS(y.backward(), rill::Error);
+}
+
+TEST_CASE("autograd: a backward that throws leaves no half gradient") {
+  Tensor x = leaf({1, 2}), z = leaf({1, 2});
+  const auto faulty = [](const Tensor& t) {
+    return rill::record("faulty", t.clone().detach(), {t}, [](const Tensor&, rill::Grads&) { throw rill::Error("faulty: no"); });
+  };
+  Tensor y = rill::sum(faulty(x) + z * z);
+  CHECK_THROWS_WITH(y.backward(), "faulty: no");
+  CHECK_FALSE(x.grad().defined());
+  CHECK_FALSE(z.grad().defined());
+  rill::sum(z).backward();
+  CHECK(z.grad().to_vector() == std::vector<double>{1, 1});
+}
+
+TEST_CASE("autograd: a wrong gradient shape given by an op is an error") {
+  Tensor x = leaf({1, 2});
+  Tensor y = rill::record("narrowed", rill::ones({1}, rill::float64), {x},
+                          [](const Tensor& dy, rill::Grads& d) { d[0].give(dy); });
+  CHECK_THROWS_WITH(y.backward(), doctest::Contains("a gradient of float64 [1] was given for an input of float64 [2]"));
+}
+
+TEST_CASE("autograd: an op with two results hears both gradients") {
+  Tensor x = leaf({3});
+  const auto both = [](const Tensor& t) {
+    return rill::record("both", std::array{(t * 2.0).detach(), (t * 5.0).detach()}, {t}, [](rill::Outputs dy, rill::Grads& d) {
+      CHECK_FALSE(dy.has(0));
+      d[0].give(dy[0] * 2.0 + dy[1] * 5.0);
+    });
+  };
+  auto [a, b] = both(x);
+  rill::sum(b * 1.0).backward();
+  CHECK(x.grad().item() == 5);
+}
+
+TEST_CASE("autograd: hooks see and may replace gradients of results and leaves") {
+  Tensor x = leaf({1, 2});
+  Tensor y = x * 3.0;
+  std::vector<double> seen;
+  y.register_hook([&](const Tensor& g) {
+    seen = g.to_vector();
+    return g * 10.0;
+  });
+  int calls = 0;
+  x.register_hook([&](const Tensor& g) {
+    ++calls;
+    return g + 1.0;
+  });
+  rill::sum(y + x).backward();
+  CHECK(seen == std::vector<double>{1, 1});
+  CHECK(calls == 1);
+  CHECK(x.grad().to_vector() == std::vector<double>{32, 32});
+}
+
+TEST_CASE("autograd: anomaly mode names the op whose result or gradient is not finite") {
+  Tensor x = leaf({0.0});
+  {
+    const rill::DetectAnomaly anomaly;
+    CHECK_THROWS_WITH(rill::log(x), doctest::Contains("log: the result"));
+    Tensor y = rill::sum(rill::sqrt(x));
+    CHECK_THROWS_WITH(y.backward(), doctest::Contains("sqrt: the gradient of input 0"));
+  }
+  CHECK(std::isinf(rill::log(x).item()));
+}
+
+TEST_CASE("autograd: a chain of a million ops goes back and is freed without recursion") {
+  Tensor x = leaf({0.0}), one = leaf({1.0});
+  {
+    Tensor y = x;
+    for (int i = 0; i < 1000000; ++i) y = y + one;
+    y.backward();
+    CHECK(x.grad().item() == 1);
+    CHECK(one.grad().item() == 1000000);
+  }
+  Tensor y = x;
+  for (int i = 0; i < 1000000; ++i) y = y + one;  // freed without having gone back
+}
+
+TEST_CASE("autograd: gradients shared between two ways stay apart") {
+  Tensor a = leaf({1}), b = leaf({1});
+  Tensor s = a + b;      // one gradient handed to both
+  Tensor t = s + s * s;  // and accumulated into
+  rill::sum(t).backward();
+  CHECK(a.grad().item() == 5);
+  CHECK(b.grad().item() == 5);
+  Tensor ga = a.grad();
+  ga.fill_(0);
+  CHECK(b.grad().item() == 5);
+}
+
+TEST_CASE("autograd: backward leaves a given gradient as it was") {
+  Tensor x = leaf({1, 2});
+  Tensor y = x * 1.0;
+  Tensor g = rill::tensor({1.0, 1.0});
+  Tensor both = y + y * y;
+  both.backward(g);
+  CHECK(g.to_vector() == std::vector<double>{1, 1});
+  CHECK(x.grad().to_vector() == std::vector<double>{3, 5});
+}
+
+TEST_CASE("gradcheck: wrong gradients, float32 and unsteady functions are found") {
+  Tensor x = leaf({1, 2});
+  const auto wrong = [](const std::vector<Tensor>& in) {
+    return std::vector{rill::record("wrong", (in[0] * in[0]).detach(), {in[0]},
+                                    [](const Tensor& dy, rill::Grads& d) { d[0].give(dy); })};
+  };
+  const rill::GradcheckReport report = rill::gradcheck(wrong, {x});
+  CHECK_FALSE(report.ok);
+  CHECK(report.worst > 0.5);
+  CHECK(report.message.find("input 0 (contiguous) at [1]") == 0);
+  const auto identity = [](const std::vector<Tensor>& in) { return std::vector{in[0] * 1.0}; };
+  CHECK(rill::gradcheck(identity, {x}).worst < 1e-9);
+  CHECK(rill::gradcheck(identity, {x}).elements == 6);
+  CHECK_THROWS_WITH(rill::gradcheck(identity, {x.detach().to(rill::float32).set_requires_grad()}),
+                    doctest::Contains("input 0 is float32"));
+  CHECK_THROWS_WITH(rill::gradcheck(identity, {x.detach()}), doctest::Contains("no input wants a gradient"));
+  double drift = 0;
+  const auto unsteady = [&](const std::vector<Tensor>& in) { return std::vector{in[0] * (drift += 1)}; };
+  CHECK_THROWS_WITH(rill::gradcheck(unsteady, {x}), doctest::Contains("different results for the same inputs"));
+}

@@ -1,0 +1,79 @@
+#include <doctest/doctest.h>
+
+#include <rill/core/core.h>
+
+using rill::Tensor;
+using Values = std::vector<double>;
+
+namespace {
+Tensor counting(const rill::Shape& shape) { return rill::arange(rill::numel(shape), rill::float64).reshape(shape); }
+}  // namespace
+
+TEST_CASE("views: share data and keep NumPy's order") {
+  Tensor x = counting({2, 3});
+  CHECK(x.t().to_vector() == Values{0, 3, 1, 4, 2, 5});
+  CHECK(x.select(1, -1).to_vector() == Values{2, 5});
+  CHECK(x.narrow(1, -2, 2).to_vector() == Values{1, 2, 4, 5});
+  CHECK(x.slice(1, 0, 3, 2).to_vector() == Values{0, 2, 3, 5});
+  CHECK(x.slice(1, -2, 100).to_vector() == Values{1, 2, 4, 5});
+  CHECK(x.slice(1, 2, 1).numel() == 0);
+  CHECK(x.unsqueeze(1).expand({2, 2, 3}).to_vector() == Values{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5});
+  CHECK(x.permute({1, 0}).reshape({6}).to_vector() == Values{0, 3, 1, 4, 2, 5});
+  Tensor row = x.select(0, 0);
+  row.fill_(9);
+  CHECK(x.to_vector() == Values{9, 9, 9, 3, 4, 5});
+}
+
+TEST_CASE("reshape: is a view where strides allow it and a copy elsewhere") {
+  Tensor x = counting({2, 3, 4});
+  const auto shares = [&](const Tensor& y) { return y.impl().storage == x.impl().storage; };
+  CHECK(shares(x.narrow(2, 0, 2).reshape({6, 2})));
+  CHECK(shares(x.narrow(0, 0, 1).transpose(0, 1).reshape({3, 4})));
+  CHECK(shares(x.reshape({1, 24, 1})));
+  CHECK_FALSE(shares(x.transpose(0, 1).reshape({6, 4})));
+  CHECK(x.transpose(0, 1).reshape({6, 4}).to_vector() ==
+        Values{0, 1, 2, 3, 12, 13, 14, 15, 4, 5, 6, 7, 16, 17, 18, 19, 8, 9, 10, 11, 20, 21, 22, 23});
+  CHECK(x.reshape({4, -1}).shape() == rill::Shape{4, 6});
+  CHECK(rill::zeros({0, 3}).reshape({3, 0}).numel() == 0);
+  CHECK_THROWS_WITH(x.reshape({5, -1}), "reshape: 24 elements of shape [2, 3, 4] do not fit [5, -1]");
+  CHECK_THROWS_WITH(x.reshape({-1, -1}), "reshape: [-1, -1] has more than one -1");
+  CHECK_THROWS_AS(rill::zeros({0}).reshape({0, -1}), rill::Error);
+}
+
+TEST_CASE("views: wrong arguments are errors that name sizes") {
+  Tensor x = counting({2, 3});
+  CHECK_THROWS_WITH(x.narrow(1, 2, 2), "narrow: start 2 and length 2 leave 0..3 of dimension 1 of [2, 3]");
+  CHECK_THROWS_WITH(x.select(0, 2), "select: index 2 is outside dimension 0 of [2, 3]");
+  CHECK_THROWS_WITH(x.permute({0, 0}), "permute: [0, 0] names dimension 0 twice");
+  CHECK_THROWS_WITH(x.expand({2, 4}), "expand: shape [2, 3] does not expand to [2, 4] (size 3 at dimension 1)");
+  CHECK_THROWS_AS(x.slice(0, 0, 2, 0), rill::Error);
+  CHECK_THROWS_AS(rill::split(x, std::vector<std::int64_t>{1, 3}, 1), rill::Error);
+  CHECK_THROWS_AS(rill::scalar(1).select(0, 0), rill::Error);
+}
+
+TEST_CASE("cat, stack, flip, repeat, split and chunk put elements where NumPy does") {
+  Tensor a = counting({2, 2}), b = counting({2, 1});
+  CHECK(rill::cat({a, b}, 1).to_vector() == Values{0, 1, 0, 2, 3, 1});
+  CHECK(rill::stack({a, a}, 2).to_vector() == Values{0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(rill::flip(a, {-1}).to_vector() == Values{1, 0, 3, 2});
+  CHECK(rill::flip(a, {0, 1}).to_vector() == Values{3, 2, 1, 0});
+  CHECK(rill::repeat(b, {1, 2}).to_vector() == Values{0, 0, 1, 1});
+  CHECK(rill::repeat(b, {2, 1, 2}).shape() == rill::Shape{2, 2, 2});
+  CHECK(rill::tril(a).to_vector() == Values{0, 0, 2, 3});
+  CHECK(rill::split(counting({5}), 2).size() == 3);
+  CHECK(rill::split(counting({5}), 2).back().to_vector() == Values{4});
+  CHECK(rill::chunk(counting({5}), 4).size() == 3);
+  CHECK(rill::cat({rill::arange(2), rill::arange(1)}).to_vector<std::int64_t>() == std::vector<std::int64_t>{0, 1, 0});
+  CHECK_THROWS_WITH(rill::cat({a, rill::zeros({2, 2})}, 0), doctest::Contains("dtypes float64 and float32 differ"));
+  CHECK_THROWS_WITH(rill::cat({a, counting({1, 3})}, 0), doctest::Contains("differ outside dimension 0"));
+  CHECK_THROWS_AS(rill::cat({}), rill::Error);
+}
+
+TEST_CASE("to: converts by C++ rules") {
+  CHECK(rill::tensor({1.9, -1.9}).to(rill::int64).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1});
+  CHECK(rill::tensor({0.0, 0.5}).to(rill::boolean).to_vector<bool>() == std::vector<bool>{false, true});
+  Tensor x = rill::tensor({1.0f, 2.0f}).set_requires_grad();
+  rill::sum(x.to(rill::float64) * rill::tensor({3.0, 4.0})).backward();
+  CHECK(x.grad().dtype() == rill::float32);
+  CHECK(x.grad().to_vector() == Values{3, 4});
+}

@@ -1,0 +1,113 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include <rill/core/core.h>
+
+using rill::Tensor;
+
+TEST_CASE("tensor: factories give the stated values and dtypes") {
+  CHECK(rill::zeros({2, 3}).to_vector() == std::vector<double>(6, 0));
+  CHECK(rill::full({2}, 1.5, rill::float64).to_vector() == std::vector<double>{1.5, 1.5});
+  CHECK(rill::arange(4).to_vector<std::int64_t>() == std::vector<std::int64_t>{0, 1, 2, 3});
+  CHECK(rill::arange(4).dtype() == rill::int64);
+  CHECK(rill::ones({}).item() == 1);
+  CHECK(rill::tensor({true, false}).dtype() == rill::boolean);
+  CHECK(rill::tensor(std::vector<bool>{true, false, true}, {3}).to_vector<bool>() == std::vector<bool>{true, false, true});
+  CHECK(rill::tensor({1.0f, 2.0f}, {2, 1}).shape() == rill::Shape{2, 1});
+  CHECK_THROWS_WITH(rill::tensor({1.0f, 2.0f}, {3}), "tensor: 2 values do not fill shape [3] of 3 elements");
+}
+
+TEST_CASE("tensor: copies share data and clones do not") {
+  Tensor a = rill::zeros({3});
+  Tensor b = a, c = a.clone();
+  a.fill_(2);
+  CHECK(b.to_vector() == std::vector<double>{2, 2, 2});
+  CHECK(c.to_vector() == std::vector<double>{0, 0, 0});
+}
+
+TEST_CASE("tensor: access is checked") {
+  Tensor a = rill::zeros({2, 2});
+  CHECK_THROWS_WITH(a.data<double>(), "data: the tensor is float32, asked for as float64; use .to(float64)");
+  CHECK_THROWS_WITH(a.t().span<float>(), "span: a view of shape [2, 2] with strides [1, 2] is not contiguous; use .contiguous()");
+  CHECK_THROWS_WITH(a.item(), "item: a tensor of shape [2, 2] has 4 elements; index it first");
+  CHECK_THROWS_WITH(a.size(2), "size: dimension 2 is outside -2..1");
+  CHECK_THROWS_AS(Tensor().shape(), rill::Error);
+}
+
+TEST_CASE("tensor: sizes that overflow or are negative are errors") {
+  CHECK_THROWS_AS(rill::empty({-1}), rill::Error);
+  CHECK_THROWS_AS(rill::empty({std::int64_t{1} << 40, std::int64_t{1} << 40}), rill::Error);
+  CHECK_THROWS_AS(rill::empty({std::int64_t{1} << 62}, rill::float64), rill::Error);
+  CHECK_THROWS_AS(rill::empty({1, 1, 1, 1, 1, 1, 1, 1, 1}), rill::Error);
+  CHECK(rill::empty({0, std::int64_t{1} << 62, 8}).numel() == 0);
+}
+
+TEST_CASE("tensor: copy_ broadcasts, converts and copes with overlap") {
+  Tensor a = rill::zeros({2, 3}, rill::float64);
+  a.copy_(rill::tensor({1.0f, 2.0f, 3.0f}));
+  CHECK(a.to_vector() == std::vector<double>{1, 2, 3, 1, 2, 3});
+  Tensor square = rill::tensor({1.0, 2.0, 3.0, 4.0}, {2, 2});
+  square.copy_(square.t());
+  CHECK(square.to_vector() == std::vector<double>{1, 3, 2, 4});
+  square.add_(square.t(), 2);
+  CHECK(square.to_vector() == std::vector<double>{3, 7, 8, 12});
+  CHECK_THROWS_WITH(rill::zeros({2}).copy_(rill::zeros({3})), doctest::Contains("shapes [2] and [3] do not broadcast"));
+}
+
+TEST_CASE("tensor: in-place verbs refuse tensors with history") {
+  Tensor w = rill::ones({2}).set_requires_grad();
+  CHECK_THROWS_WITH(w.fill_(0), doctest::Contains("use NoGrad"));
+  Tensor y = w * 2.0;
+  CHECK_THROWS_WITH(y.add_(w), doctest::Contains("result of 'affine'"));
+  const rill::NoGrad no_grad;
+  CHECK(w.fill_(3).to_vector() == std::vector<double>{3, 3});
+}
+
+TEST_CASE("tensor: a part shares numbers and gradient with its base") {
+  Tensor joined = rill::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {2, 3}).set_requires_grad();
+  Tensor right = joined.part(joined.detach().narrow(1, 1, 2));
+  CHECK(right.requires_grad());
+  CHECK_FALSE(right.grad().defined());
+  rill::sum(right * right).backward();
+  CHECK(right.grad().to_vector() == std::vector<double>{4, 6, 10, 12});
+  CHECK(joined.grad().to_vector() == std::vector<double>{0, 4, 6, 0, 10, 12});
+  rill::sum(joined).backward();
+  CHECK(right.grad().to_vector() == std::vector<double>{5, 7, 11, 13});
+  right.zero_grad();
+  CHECK_FALSE(joined.grad().defined());
+}
+
+TEST_CASE("tensor: prints values, dtype and shape") {
+  CHECK(rill::to_string(rill::tensor({1.0f, 2.5f}, {2, 1})) == "[[1], [2.5]] float32 [2, 1]");
+  CHECK(rill::to_string(rill::arange(9)) == "[0, 1, 2, ..., 6, 7, 8] int64 [9]");
+  CHECK(fmt::format("{}", rill::scalar(3)) == "3 float32 []");
+}
+
+TEST_CASE("memory: a steady state takes nothing from the system") {
+  const auto work = [] {
+    Tensor x = rill::ones({64, 64}).set_requires_grad();
+    Tensor y = rill::sum(rill::tanh(rill::matmul(x, x)));
+    y.backward();
+    return y.item();
+  };
+  for (int i = 0; i < 3; ++i) work();
+#if !defined(__SANITIZE_ADDRESS__)
+  const auto before = rill::memory::stats();
+  for (int i = 0; i < 20; ++i) work();
+  const auto after = rill::memory::stats();
+  CHECK(after.system_allocations == before.system_allocations);
+  CHECK(after.live_bytes == before.live_bytes);
+#endif
+  rill::memory::trim();
+  CHECK(rill::memory::stats().live_bytes >= 0);
+}
+
+TEST_CASE("memory: the cache limit is kept for large blocks") {
+  rill::memory::trim();
+  rill::memory::set_cache_limit(0);
+  const auto before = rill::memory::stats().cached_bytes;
+  rill::empty({1 << 20});
+  CHECK(rill::memory::stats().cached_bytes <= before + 4096);
+  rill::memory::set_cache_limit(std::int64_t{1} << 30);
+}
