@@ -28,15 +28,22 @@ LRScheduler::LRScheduler(std::string name, Optimizer& optimizer)
   for (int group = 0; group < optimizer.groups(); ++group) base_lrs_.push_back(optimizer.lr(group));
 }
 
-void LRScheduler::set_rates() {
-  for (int group = 0; group < optimizer_.groups(); ++group) {
-    optimizer_.set_lr(rate(base_lrs_[static_cast<std::size_t>(group)], epoch_, group), group);
-  }
-}
+void LRScheduler::start() { go_to(0, base_lrs_); }
 
-void LRScheduler::step() {
-  ++epoch_;
-  set_rates();
+void LRScheduler::step() { go_to(epoch_ + 1, base_lrs_); }
+
+void LRScheduler::go_to(std::int64_t epoch, std::vector<double> base_lrs) {
+  std::vector<double> rates;
+  for (std::size_t group = 0; group < base_lrs.size(); ++group) {
+    rates.push_back(rate(base_lrs[group], epoch, static_cast<int>(group)));
+    check(std::isfinite(rates.back()) && rates.back() >= 0,
+          "{}: the rate of epoch {} is {}; it must be finite and at least 0", name_, epoch, rates.back());
+  }
+  for (std::size_t group = 0; group < rates.size(); ++group) {
+    optimizer_.set_lr(rates[group], static_cast<int>(group));
+  }
+  epoch_ = epoch;
+  base_lrs_ = std::move(base_lrs);
 }
 
 NamedTensors LRScheduler::state() const {
@@ -47,21 +54,14 @@ void LRScheduler::load_state(const NamedTensors& state) {
   const std::vector<Tensor> found = detail::match_state(name_, this->state(), state);
   const auto epoch = found[0].item<std::int64_t>();
   check(epoch >= 0, "{}: 'last_epoch' of the state is {}; it must be at least 0", name_, epoch);
-  const std::vector<double> base_lrs = found[1].to_vector();
-  for (double lr : base_lrs) {
-    check(std::isfinite(lr) && lr >= 0,
-          "{}: 'base_lrs' of the state has {}; it must be finite and at least 0", name_, lr);
-  }
-  epoch_ = epoch;
-  base_lrs_ = base_lrs;
-  set_rates();
+  go_to(epoch, found[1].to_vector());
 }
 
 StepLR::StepLR(Optimizer& optimizer, StepLROptions options)
     : LRScheduler("StepLR", optimizer), options_(options) {
   check_at_least("StepLR", "step_size", options.step_size, 1);
   check_finite("StepLR", "gamma", options.gamma);
-  set_rates();
+  start();
 }
 
 double StepLR::rate(double base_lr, std::int64_t epoch, int) const {
@@ -71,7 +71,7 @@ double StepLR::rate(double base_lr, std::int64_t epoch, int) const {
 MultiStepLR::MultiStepLR(Optimizer& optimizer, MultiStepLROptions options)
     : LRScheduler("MultiStepLR", optimizer), options_(std::move(options)) {
   check_finite("MultiStepLR", "gamma", options_.gamma);
-  set_rates();
+  start();
 }
 
 double MultiStepLR::rate(double base_lr, std::int64_t epoch, int) const {
@@ -83,7 +83,7 @@ double MultiStepLR::rate(double base_lr, std::int64_t epoch, int) const {
 ExponentialLR::ExponentialLR(Optimizer& optimizer, ExponentialLROptions options)
     : LRScheduler("ExponentialLR", optimizer), options_(options) {
   check_finite("ExponentialLR", "gamma", options.gamma);
-  set_rates();
+  start();
 }
 
 double ExponentialLR::rate(double base_lr, std::int64_t epoch, int) const {
@@ -94,7 +94,7 @@ CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, CosineAnnealingLROpti
     : LRScheduler("CosineAnnealingLR", optimizer), options_(options) {
   check_at_least("CosineAnnealingLR", "T_max", options.T_max, 1);
   check_finite("CosineAnnealingLR", "eta_min", options.eta_min);
-  set_rates();
+  start();
 }
 
 double CosineAnnealingLR::rate(double base_lr, std::int64_t epoch, int) const {
@@ -109,7 +109,7 @@ LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions options)
   check(options.end_factor >= 0 && options.end_factor <= 1, "LinearLR: end_factor is {}; it must be in 0..1",
         options.end_factor);
   check_at_least("LinearLR", "total_iters", options.total_iters, 1);
-  set_rates();
+  start();
 }
 
 double LinearLR::rate(double base_lr, std::int64_t epoch, int) const {
@@ -127,7 +127,7 @@ LambdaLR::LambdaLR(Optimizer& optimizer, std::vector<Factor> factors)
         "LambdaLR: {} functions for {} groups; give one, or one for each", factors_.size(),
         optimizer.groups());
   for (const Factor& f : factors_) check(static_cast<bool>(f), "LambdaLR: a function is empty");
-  set_rates();
+  start();
 }
 
 double LambdaLR::rate(double base_lr, std::int64_t epoch, int group) const {
@@ -152,7 +152,11 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOpti
         name, options.factor);
   check_at_least(name, "patience", options.patience, 0);
   check_at_least(name, "cooldown", options.cooldown, 0);
-  check_finite(name, "threshold", options.threshold);
+  const bool relative = options.threshold_mode == ThresholdMode::rel;
+  check(
+      options.threshold >= 0 && options.threshold < (relative ? 1 : std::numeric_limits<double>::infinity()),
+      "{}: threshold is {}; it must be at least 0 and {}", name, options.threshold,
+      relative ? "below 1, a fraction of the best" : "finite");
   check(options.min_lr >= 0, "{}: min_lr is {}; it must be at least 0", name, options.min_lr);
   check(options.eps >= 0, "{}: eps is {}; it must be at least 0", name, options.eps);
 }

@@ -44,12 +44,13 @@ class LRScheduler {
  protected:
   LRScheduler(std::string name, Optimizer& optimizer);
   /// Called by constructors at their end.
-  void set_rates();
+  void start();
 
   const std::string name_;
 
  private:
   virtual double rate(double base_lr, std::int64_t epoch, int group) const = 0;
+  void go_to(std::int64_t epoch, std::vector<double> base_lrs);
 
   Optimizer& optimizer_;
   std::vector<double> base_lrs_;
