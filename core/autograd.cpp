@@ -1,5 +1,6 @@
 #include <rill/core/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <rill/core/node_layout.h>
@@ -19,15 +20,18 @@ void update_watching() noexcept { detail::watching = anomaly || observer; }
 
 constexpr std::size_t align_up(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 
-bool all_finite(const Tensor& t) {
+}  // namespace
+
+bool detail::detecting_anomaly() noexcept { return anomaly; }
+
+bool detail::all_finite(const Tensor& t) {
   if (!is_floating(t.dtype())) return true;
-  const Tensor flat = t.contiguous();
+  const Tensor flat = t.detach().contiguous();
   return visit_floating("anomaly", t.dtype(), [&]<class T>(Type<T>) {
     const auto values = flat.span<const T>();
     return std::all_of(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
   });
 }
-}  // namespace
 
 NoGrad::NoGrad() noexcept : before_(detail::recording) { detail::recording = false; }
 NoGrad::~NoGrad() { detail::recording = before_; }
@@ -63,17 +67,17 @@ void* Node::lambda() noexcept {
          align_up(align_up(sizeof(Node)) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge));
 }
 
-namespace {
-/// Drops what a node needed to run backward; its header and output slots stay.
-void release_node(Node& node) noexcept {
+void detail::release_node(Node& node) noexcept {
   if (node.released) return;
   node.released = true;
   node.drop(node);
   for (int i = 0; i < node.inputs; ++i) node.edges()[i] = Edge{};
 }
 
+namespace {
+
 void destroy_one(Node* node) noexcept {
-  release_node(*node);
+  detail::release_node(*node);
   for (int i = 0; i < node->inputs; ++i) node->edges()[i].~Edge();
   for (int i = 0; i < node->outputs; ++i) {
     delete node->output_slots()[i].hooks;
@@ -200,254 +204,5 @@ void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   if (!hooks) hooks = new Hooks;
   hooks->functions.push_back(std::move(hook));
 }
-
-// --- the backward pass --------------------------------------------------------------------------------------------
-
-/// One run over a graph. A node runs after all its consumers: consumers are deeper, the deepest waiting one goes first,
-/// equals in the order they were reached.
-class Backward {
- public:
-  explicit Backward(BackwardOptions options) noexcept : options_(options) {}
-
-  void deliver(Edge& edge, const Tensor& gradient);
-  Slot slot(Edge& edge);
-  Tensor zeroed(Edge& edge);
-  void run();
-  void forget_touched() noexcept;
-  bool keeps_graph() const noexcept { return options_.keep; }
-
- private:
-  struct Waiting {
-    std::uint64_t depth;
-    std::uint64_t order;
-    Ref<Node> node;
-    bool operator<(const Waiting& other) const noexcept {
-      return depth != other.depth ? depth < other.depth : order > other.order;
-    }
-  };
-
-  void enqueue(const Ref<Node>& node);
-  Tensor& leaf_target(TensorImpl& leaf);
-  Slot leaf_slot(TensorImpl& leaf);
-  void run_node(Node& node);
-  void check_finite(Node& node);
-  void finish_hooks();
-  void untouch() noexcept;
-
-  BackwardOptions options_;
-  std::vector<Waiting> heap_;
-  std::vector<Ref<TensorImpl>> touched_;
-  std::uint64_t reached_ = 0;
-};
-
-void Backward::enqueue(const Ref<Node>& node) {
-  if (node->queued) return;
-  check(!node->released,
-        "backward: the graph of '{}' was freed by an earlier backward; pass {{.keep = true}} there to run it again",
-        node->name);
-  heap_.push_back({node->depth, reached_++, node});
-  node->queued = true;
-  std::push_heap(heap_.begin(), heap_.end());
-}
-
-/// The tensor that collects a leaf's gradient: grad() itself, or a side buffer while hooks have not seen it.
-Tensor& Backward::leaf_target(TensorImpl& leaf) {
-  if (!leaf.touched) {
-    leaf.touched = true;
-    touched_.push_back(Ref<TensorImpl>::share(&leaf));
-  }
-  static_assert(sizeof(Tensor) == sizeof(Ref<TensorImpl>));
-  return leaf.hooks ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
-}
-
-Slot Backward::leaf_slot(TensorImpl& leaf) {
-  TensorImpl& owner = leaf.base ? *leaf.base : leaf;
-  Tensor& target = leaf_target(owner);
-  const bool fresh = !target.defined();
-  const bool whole = leaf.numel == owner.numel;
-  if (fresh) target = whole ? empty(owner.shape, owner.dtype) : zeros(owner.shape, owner.dtype);
-  target.impl().storage->bump_version();
-  const double beta = fresh && whole ? 0 : 1;
-  if (!leaf.base) return {target, beta};
-  return {detail::make_view(target.impl().storage, leaf.dtype, leaf.shape, leaf.strides,
-                            target.impl().offset + leaf.offset - owner.offset),
-          beta};
-}
-
-Slot Backward::slot(Edge& edge) {
-  if (edge.leaf) return leaf_slot(*edge.leaf);
-  OutputSlot& out = edge.node->output_slots()[edge.output];
-  if (!out.grad.defined()) {
-    enqueue(edge.node);
-    out.grad = empty(out.shape, out.dtype);
-    return {out.grad, 0};
-  }
-  const bool shared = out.grad.impl().storage->use_count() > 1 || out.grad.ref()->use_count() > 1;
-  if (shared) out.grad = out.grad.clone();
-  out.grad.impl().storage->bump_version();
-  return {out.grad, 1};
-}
-
-Tensor Backward::zeroed(Edge& edge) {
-  Slot s = slot(edge);
-  if (s.beta == 0) s.to.zero_();
-  return s.to;
-}
-
-void Backward::deliver(Edge& edge, const Tensor& gradient) {
-  if (edge.node) {
-    OutputSlot& out = edge.node->output_slots()[edge.output];
-    if (!out.grad.defined()) {
-      enqueue(edge.node);
-      out.grad = gradient;
-      return;
-    }
-  }
-  Slot s = slot(edge);
-  if (s.beta == 0) {
-    s.to.copy_(gradient);
-  } else {
-    s.to.add_(gradient);
-  }
-}
-
-void Backward::check_finite(Node& node) {
-  for (int i = 0; i < node.inputs; ++i) {
-    Edge& edge = node.edges()[i];
-    Tensor grad;
-    if (edge.node) grad = edge.node->output_slots()[edge.output].grad;
-    if (edge.leaf) grad = leaf_target(edge.leaf->base ? *edge.leaf->base : *edge.leaf);
-    check(!grad.defined() || all_finite(grad),
-          "{}: the gradient of input {} of shape {} has a value that is not finite", node.name, i, grad.shape());
-  }
-}
-
-void Backward::run_node(Node& node) {
-  for (int i = 0; i < node.outputs; ++i) {
-    OutputSlot& out = node.output_slots()[i];
-    if (out.hooks && out.grad.defined()) out.grad = out.hooks->apply(out.grad);
-  }
-  Grads grads(node, this);
-  node.run(node, grads);
-  if (anomaly) check_finite(node);
-  for (int i = 0; i < node.outputs; ++i) node.output_slots()[i].grad = Tensor();
-  if (!options_.keep) release_node(node);
-}
-
-void Backward::run() {
-  const NoGrad no_grad;
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end());
-    const Ref<Node> node = std::move(heap_.back().node);
-    heap_.pop_back();
-    node->queued = false;
-    run_node(*node);
-  }
-  finish_hooks();
-  untouch();
-}
-
-void Backward::finish_hooks() {
-  for (const Ref<TensorImpl>& leaf : touched_) {
-    if (!leaf->hooks) continue;
-    const Tensor gradient = leaf->hooks->apply(std::exchange(leaf->hooks->pending, Tensor()));
-    if (leaf->grad) {
-      Tensor(leaf->grad).add_(gradient);
-    } else {
-      leaf->grad = gradient.clone().ref();
-    }
-  }
-}
-
-void Backward::untouch() noexcept {
-  for (const Ref<TensorImpl>& leaf : touched_) leaf->touched = false;
-  touched_.clear();
-}
-
-void Backward::forget_touched() noexcept {
-  for (const Ref<TensorImpl>& leaf : touched_) {
-    leaf->grad = nullptr;
-    if (leaf->hooks) leaf->hooks->pending = Tensor();
-  }
-  untouch();
-  for (const Waiting& waiting : heap_) {
-    waiting.node->queued = false;
-    for (int i = 0; i < waiting.node->outputs; ++i) waiting.node->output_slots()[i].grad = Tensor();
-  }
-}
-
-// --- what a backward function sees --------------------------------------------------------------------------------
-
-GradRef Grads::operator[](int i) const noexcept {
-  Edge& edge = node_.edges()[i];
-  return GradRef(edge.node || edge.leaf ? &edge : nullptr, pass_);
-}
-
-bool Grads::keeps_graph() const noexcept { return pass_->keeps_graph(); }
-
-Slot GradRef::slot() { return pass_->slot(*edge_); }
-Tensor GradRef::zeroed() { return pass_->zeroed(*edge_); }
-
-const Shape& GradRef::shape() const {
-  return edge_->leaf ? edge_->leaf->shape : edge_->node->output_slots()[edge_->output].shape;
-}
-DType GradRef::dtype() const {
-  return edge_->leaf ? edge_->leaf->dtype : edge_->node->output_slots()[edge_->output].dtype;
-}
-
-void GradRef::give(const Tensor& gradient) {
-  check(gradient.shape() == shape() && gradient.dtype() == dtype(),
-        "backward: a gradient of {} {} was given for an input of {} {}", name(gradient.dtype()), gradient.shape(),
-        name(dtype()), shape());
-  check(!gradient.impl().node, "backward: a gradient was recorded; gradients of gradients are not supported");
-  pass_->deliver(*edge_, gradient);
-}
-
-bool Outputs::has(int i) const { return node_.output_slots()[i].grad.defined(); }
-Tensor Outputs::operator[](int i) const {
-  const OutputSlot& out = node_.output_slots()[i];
-  return out.grad.defined() ? out.grad : zeros(out.shape, out.dtype);
-}
-
-// --- entry points -------------------------------------------------------------------------------------------------
-
-namespace {
-Tensor root_gradient(const Tensor& root, const Tensor& given) {
-  check(root.requires_grad(),
-        "backward: the tensor of shape {} has no history; set_requires_grad() on a leaf before computing it", root.shape());
-  if (!given.defined()) {
-    check(root.numel() == 1, "backward: a tensor of shape {} needs a gradient of that shape; only one element has the default 1",
-          root.shape());
-    return ones(root.shape(), root.dtype());
-  }
-  check(given.shape() == root.shape() && given.dtype() == root.dtype(),
-        "backward: the gradient is {} {}, the tensor {} {}", name(given.dtype()), given.shape(), name(root.dtype()),
-        root.shape());
-  return given.detach();
-}
-}  // namespace
-
-void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options) {
-  check(gradients.empty() || gradients.size() == roots.size(), "backward: {} tensors, but {} gradients", roots.size(),
-        gradients.size());
-  Backward pass(options);
-  try {
-    for (std::size_t i = 0; i < roots.size(); ++i) {
-      const Tensor gradient = root_gradient(roots[i], gradients.empty() ? Tensor() : gradients[i]);
-      const TensorImpl& root = roots[i].impl();
-      Edge edge{root.node, root.node ? nullptr : roots[i].ref(), root.output};
-      const NoGrad no_grad;
-      pass.deliver(edge, gradient);
-    }
-    pass.run();
-  } catch (...) {
-    pass.forget_touched();
-    throw;
-  }
-}
-
-void backward(const Tensor& root, BackwardOptions options) { backward(std::span(&root, 1), {}, options); }
-void Tensor::backward() const { rill::backward(*this); }
-void Tensor::backward(const Tensor& gradient) const { rill::backward(std::span(this, 1), std::span(&gradient, 1)); }
 
 }  // namespace rill

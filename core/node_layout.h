@@ -1,6 +1,9 @@
 /// What lies behind a Node in its block. Internal to autograd.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include <rill/core/node.h>
 #include <rill/core/tensor.h>
 
@@ -29,5 +32,14 @@ struct Hooks {
   /// The gradient after all hooks.
   Tensor apply(Tensor gradient) const;
 };
+
+namespace detail {
+/// Drops what a node needed to run backward; its header and output slots stay.
+void release_node(Node& node) noexcept;
+/// Whether DetectAnomaly lives on this thread.
+bool detecting_anomaly() noexcept;
+/// True for other than floating dtypes.
+bool all_finite(const Tensor& t);
+}  // namespace detail
 
 }  // namespace rill

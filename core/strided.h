@@ -44,9 +44,14 @@ void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&&
   for (std::int64_t size : shape) {
     if (size == 0) return;
   }
-  const LoopNest<K> nest(shape, strides);
   std::array<std::int64_t, K> offsets{};
   std::array<std::int64_t, K> inner{};
+  if (shape.size() == 1) {  // the common small case, without a nest
+    for (std::size_t k = 0; k < K; ++k) inner[k] = strides[k][0];
+    f(offsets, shape[0], inner);
+    return;
+  }
+  const LoopNest<K> nest(shape, strides);
   const int outer = nest.rank - 1;
   if (outer < 0) {
     f(offsets, std::int64_t{1}, inner);
