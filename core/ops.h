@@ -144,7 +144,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor
 /// Over `dims` (empty: all); keepdim leaves sizes of 1. Fixed order of summation for any number of threads.
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< NaN over nothing
-Tensor prod(const Tensor& x);                                               ///< of all elements
+Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< 1 over nothing
 /// Variance and deviation with divisor max(n - correction, 0).
 Tensor var(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
 Tensor std(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);

@@ -1,0 +1,430 @@
+#include <rill/core/autograd.h>
+#include <rill/core/kernels/reduce.h>
+#include <rill/core/kernels/statistics.h>
+#include <rill/core/ops.h>
+#include <rill/core/ops/layout.h>
+
+#include <cmath>
+#include <limits>
+
+namespace rill {
+
+using detail::Blocks;
+using detail::DimSet;
+using detail::raw;
+using detail::Rows;
+
+namespace {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return (a + b - 1) / b; }
+
+/// out[i] = the sum over row i, where part(i, x, n) sums n of its elements. Rows are cut at fixed places, so
+/// the bits do not depend on the number of threads.
+template <class T, class Part>
+void sum_each_row(std::int64_t rows, std::int64_t size, const T* x, std::int64_t stride, T* out,
+                  const Part& part) {
+  constexpr std::int64_t piece = 32768;
+  const std::int64_t pieces = ceil_div(size, piece);
+  if (pieces <= 1) {
+    detail::parallel_rows(rows, size, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = part(i, x + i * stride, size);
+    });
+    return;
+  }
+  const Tensor parts = empty({rows * pieces}, dtype_of<T>);
+  T* const sums = raw<T>(parts);
+  parallel_for(rows * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      const std::int64_t at = k % pieces * piece;
+      sums[k] = part(k / pieces, x + k / pieces * stride + at, std::min(piece, size - at));
+    }
+  });
+  for (std::int64_t i = 0; i < rows; ++i) out[i] = kernels::sum(sums + i * pieces, pieces);
+}
+
+template <class T, class Part>
+void sum_each_row(const Rows& rows, T* out, const Part& part) {
+  sum_each_row(rows.count(), rows.size(), rows.row<T>(0), rows.stride(), out, part);
+}
+
+/// y [outer, inner] = Σ over the middle of x, likewise in pieces of fixed size.
+template <class T>
+void sum_middle(const T* x, const Blocks& b, T* y) {
+  const std::int64_t piece = std::max<std::int64_t>(256, 65536 / b.inner);
+  const std::int64_t pieces = ceil_div(b.size, piece);
+  if (pieces <= 1 && b.outer == 1) {
+    const std::int64_t columns =
+        std::max<std::int64_t>(64, 2 * detail::grain_elements / std::max<std::int64_t>(b.size, 1));
+    parallel_for(b.inner, columns, [&](std::int64_t begin, std::int64_t end) {
+      kernels::sum_rows(b.size, end - begin, x + begin, b.stride, T(0), y + begin);
+    });
+    return;
+  }
+  if (pieces <= 1) {
+    detail::parallel_rows(b.outer, b.size * b.inner, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        kernels::sum_rows(b.size, b.inner, x + i * b.outer_stride, b.stride, T(0), y + i * b.inner);
+      }
+    });
+    return;
+  }
+  const Tensor parts = empty({b.outer * pieces, b.inner}, dtype_of<T>);
+  T* const sums = raw<T>(parts);
+  parallel_for(b.outer * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      const std::int64_t at = k % pieces * piece;
+      kernels::sum_rows(std::min(piece, b.size - at), b.inner,
+                        x + k / pieces * b.outer_stride + at * b.stride, b.stride, T(0), sums + k * b.inner);
+    }
+  });
+  for (std::int64_t i = 0; i < b.outer; ++i) {
+    kernels::sum_rows(pieces, b.inner, sums + i * pieces * b.inner, b.inner, T(0), y + i * b.inner);
+  }
+}
+
+/// Σ over the dimensions first … last - 1, which stay with size 1.
+template <class T>
+Tensor sum_group(const Tensor& x, int first, int last) {
+  Shape shape = x.shape();
+  for (int d = first; d < last; ++d) shape[d] = 1;
+  const Tensor y = empty(shape, x.dtype());
+  if (y.numel() == 0) return y;
+  const auto [data, b] = detail::blocked(x, first, last);
+  if (b.inner == 1) {
+    sum_each_row(b.outer, b.size, raw<const T>(data), b.outer_stride, raw<T>(y),
+                 [](std::int64_t, const T* row, std::int64_t n) { return kernels::sum(row, n); });
+  } else {
+    sum_middle(raw<const T>(data), b, raw<T>(y));
+  }
+  return y;
+}
+
+/// The dimensions from the farthest neighbours in memory to the nearest.
+Dims memory_order(const Tensor& x) {
+  Dims order;
+  for (int d = 0; d < x.dim(); ++d) {
+    int at = order.size();
+    while (at > 0 && x.strides()[order[at - 1]] < x.strides()[d]) --at;
+    order.insert(at, d);
+  }
+  return order;
+}
+
+/// Σ over a set of dimensions, a fresh contiguous tensor outside the graph. Each group of adjacent dimensions
+/// is one pass, in the order of memory and the innermost first, so a transposed tensor is read as it lies.
+template <class T>
+Tensor sum_over(const Tensor& x, DimSet dims, bool keepdim) {
+  const Shape shape = dims.reduced(x.shape(), keepdim);
+  const int rank = x.dim();
+  const Dims order = memory_order(x);
+  Tensor y = x.is_contiguous() ? x : x.detach().permute(order);
+  const auto reduces = [&](int d) { return dims.has(static_cast<int>(x.is_contiguous() ? d : order[d])); };
+  bool fresh = false;
+  for (int last = rank; last > 0; --last) {
+    if (!reduces(last - 1)) continue;
+    int first = last - 1;
+    while (first > 0 && (reduces(first - 1) || y.shape()[first - 1] == 1)) --first;
+    y = sum_group<T>(y, first, last);
+    fresh = true;
+    last = first + 1;
+  }
+  if (!x.is_contiguous()) {
+    Dims back = order;
+    for (int d = 0; d < rank; ++d) back[order[d]] = d;
+    y = y.permute(back).contiguous();
+  }
+  if (!fresh) y = y.detach().clone();
+  return y.shape() == shape ? y : y.reshape(shape);
+}
+
+/// dy with the reduced dimensions back in place, repeated to the shape of x without copying.
+Tensor spread(const Tensor& dy, DimSet dims, const Shape& x) {
+  return dy.reshape(dims.reduced(x, true)).expand(x);
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
+  return visit_floating("sum", x.dtype(), [&]<class T>(Type<T>) {
+    const DimSet set("sum", dims, x.dim());
+    return record("sum", sum_over<T>(x, set, keepdim), {x}, [set](const Tensor& dy, Grads& d) {
+      if (auto dx = d[0]) dx.give(spread(dy, set, dx.shape()));
+    });
+  });
+}
+
+Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
+  return visit_floating("mean", x.dtype(), [&]<class T>(Type<T>) {
+    const DimSet set("mean", dims, x.dim());
+    const auto n = static_cast<T>(set.count(x.shape()));
+    Tensor y = sum_over<T>(x, set, keepdim);
+    for (std::int64_t i = 0; i < y.numel(); ++i) raw<T>(y)[i] /= n;
+    return record("mean", std::move(y), {x}, [set, n](const Tensor& dy, Grads& d) {
+      if (auto dx = d[0]) dx.give(spread(div(dy, static_cast<double>(n)), set, dx.shape()));
+    });
+  });
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  const int extra = x.dim() - shape.size();
+  check(extra >= 0, "sum_to: shape {} has fewer dimensions than {}", x.shape(), shape);
+  Dims dims;
+  for (int d = 0; d < x.dim(); ++d) {
+    const std::int64_t to = d < extra ? 1 : shape[d - extra];
+    check(to == x.shape()[d] || to == 1,
+          "sum_to: {} was not broadcast from {} (sizes {} and {} at dimension {})", x.shape(), shape,
+          x.shape()[d], to, d);
+    if (to != x.shape()[d]) dims.push_back(d);
+  }
+  if (dims.empty()) return x.reshape(shape);
+  return visit_floating("sum_to", x.dtype(), [&]<class T>(Type<T>) {
+    const Tensor y = sum_over<T>(x, DimSet("sum_to", dims, x.dim()), true);
+    return record("sum_to", y.reshape(shape), {x}, [](const Tensor& dy, Grads& d) {
+      if (auto dx = d[0]) dx.give(dy.expand(dx.shape()));
+    });
+  });
+}
+
+// --- along rows --------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Gives d what fill(i, x, dx, n) computes for each row i of x.
+template <class T, class Fill>
+void give_each_row(GradRef d, const Tensor& x, DimSet dims, const Fill& fill) {
+  const Rows rows(x, dims);
+  const Tensor dx = empty({rows.count(), rows.size()}, x.dtype());
+  T* const to = raw<T>(dx);
+  detail::parallel_rows(rows.count(), rows.size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) fill(i, rows.row<T>(i), to + i * rows.size(), rows.size());
+  });
+  d.give(detail::unmoved(dx, dims, x.shape()));
+}
+
+/// A fresh tensor of out(i, x, n) for each row i of x.
+template <class T, class Out>
+Tensor reduce_each_row(const Tensor& x, DimSet dims, bool keepdim, const Out& out) {
+  const Tensor y = empty(dims.reduced(x.shape(), keepdim), x.dtype());
+  const Rows rows(x, dims);
+  detail::parallel_rows(rows.count(), rows.size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) raw<T>(y)[i] = out(rows.row<T>(i), rows.size());
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
+  return visit_floating("prod", x.dtype(), [&]<class T>(Type<T>) {
+    const DimSet set("prod", dims, x.dim());
+    Tensor y = reduce_each_row<T>(x, set, keepdim,
+                                  [](const T* row, std::int64_t n) { return kernels::product(row, n); });
+    return record("prod", std::move(y), {x}, [set, x = save(x, "prod")](const Tensor& dy, Grads& d) {
+      const Tensor gradient = dy.contiguous();
+      give_each_row<T>(d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t n) {
+        kernels::product_backward(row, raw<const T>(gradient)[i], dx, n);
+      });
+    });
+  });
+}
+
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  return visit_floating("logsumexp", x.dtype(), [&]<class T>(Type<T>) {
+    const DimSet set("logsumexp", dims, x.dim());
+    Tensor y = reduce_each_row<T>(x, set, keepdim, [](const T* row, std::int64_t n) {
+      const auto z = kernels::log_sum_exp(row, n);
+      return z.greatest + z.log_sum;
+    });
+    return record("logsumexp", y, {x},
+                  [set, x = save(x, "logsumexp"), y = save(y, "logsumexp")](const Tensor& dy, Grads& d) {
+                    const Tensor gradient = dy.contiguous();
+                    const T* const result = y.template data<T>();
+                    give_each_row<T>(
+                        d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t n) {
+                          if (result[i] == -std::numeric_limits<T>::infinity()) {
+                            std::fill_n(dx, n, T(0));  // e^x is 0 everywhere, and so is its share
+                          } else {
+                            kernels::scaled_exp(row, result[i], raw<const T>(gradient)[i], dx, n);
+                          }
+                        });
+                  });
+  });
+}
+
+// --- variance and deviation --------------------------------------------------------------------------------
+
+namespace {
+
+struct Variance {
+  static constexpr const char* name = "var";
+  static constexpr bool root = false;
+};
+
+struct Deviation {
+  static constexpr const char* name = "std";
+  static constexpr bool root = true;
+};
+
+template <class Op>
+Tensor spread_of(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  return visit_floating(Op::name, x.dtype(), [&]<class T>(Type<T>) {
+    const DimSet set(Op::name, dims, x.dim());
+    const auto n = static_cast<T>(set.count(x.shape()));
+    const T divisor = std::max(n - static_cast<T>(correction), T(0));
+    const Rows rows(x, set);
+    const Tensor means = empty({rows.count()}, x.dtype());
+    const Tensor y = empty(set.reduced(x.shape(), keepdim), x.dtype());
+    T* const mean = raw<T>(means);
+    T* const out = raw<T>(y);
+    sum_each_row(rows, mean,
+                 [](std::int64_t, const T* row, std::int64_t size) { return kernels::sum(row, size); });
+    for (std::int64_t i = 0; i < rows.count(); ++i) mean[i] /= n;
+    sum_each_row(rows, out, [&](std::int64_t i, const T* row, std::int64_t size) {
+      return kernels::sum_squared_deviations(row, mean[i], size);
+    });
+    for (std::int64_t i = 0; i < rows.count(); ++i)
+      out[i] = Op::root ? std::sqrt(out[i] / divisor) : out[i] / divisor;
+    return record(
+        Op::name, y, {x}, [=, x = save(x, Op::name), y = save(y, Op::name)](const Tensor& dy, Grads& d) {
+          const Tensor gradient = dy.contiguous();
+          const T* const result = y.template data<T>();
+          give_each_row<T>(d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t size) {
+            T scale = raw<const T>(gradient)[i] * 2 / divisor;
+            if (Op::root) scale = result[i] == 0 ? T(0) : scale / (2 * result[i]);
+            const T center = raw<const T>(means)[i];
+            for (std::int64_t k = 0; k < size; ++k) dx[k] = scale * (row[k] - center);
+          });
+        });
+  });
+}
+
+}  // namespace
+
+Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  return spread_of<Variance>(x, dims, correction, keepdim);
+}
+
+Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  return spread_of<Deviation>(x, dims, correction, keepdim);
+}
+
+// --- norm --------------------------------------------------------------------------------------------------
+
+namespace {
+
+template <class T>
+void norm_forward(const Rows& rows, double p, T* y) {
+  const auto each = [&](const auto& of_row) {
+    detail::parallel_rows(rows.count(), rows.size(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) y[i] = of_row(rows.row<T>(i), rows.size());
+    });
+  };
+  const auto root = [&](T exponent) {
+    for (std::int64_t i = 0; i < rows.count(); ++i)
+      y[i] = exponent == T(0.5) ? std::sqrt(y[i]) : std::pow(y[i], exponent);
+  };
+  if (p == 0) {
+    each([](const T* x, std::int64_t n) { return static_cast<T>(n - kernels::count_equal(x, n, T(0))); });
+  } else if (std::isinf(p)) {
+    each([p](const T* x, std::int64_t n) { return p > 0 ? kernels::max_abs(x, n) : kernels::min_abs(x, n); });
+  } else if (p == 1) {
+    sum_each_row(rows, y, [](std::int64_t, const T* x, std::int64_t n) { return kernels::sum_abs(x, n); });
+  } else if (p == 2) {
+    sum_each_row(rows, y, [](std::int64_t, const T* x, std::int64_t n) { return kernels::dot(x, x, n); });
+    root(T(0.5));
+  } else {
+    const T exponent = static_cast<T>(p);
+    sum_each_row(rows, y, [exponent](std::int64_t, const T* x, std::int64_t n) {
+      return kernels::sum_abs_pow(x, exponent, n);
+    });
+    root(T(1) / exponent);
+  }
+}
+
+/// d|x|_p / dx · dy for one row with norm y.
+template <class T>
+void norm_backward(const T* x, double p, T y, T dy, T* dx, std::int64_t n) {
+  if (p == 0 || (y == 0 && !std::isinf(p))) {
+    std::fill_n(dx, n, T(0));
+    return;
+  }
+  if (p == 2) {
+    const T scale = dy / y;
+    for (std::int64_t k = 0; k < n; ++k) dx[k] = x[k] * scale;
+    return;
+  }
+  std::int64_t ties = 0;
+  if (std::isinf(p)) ties = kernels::count_equal(x, n, y) + (y == 0 ? 0 : kernels::count_equal(x, n, -y));
+  for (std::int64_t k = 0; k < n; ++k) {
+    const T signed_dy = x[k] == 0 ? T(0) : std::copysign(dy, dy * x[k]);
+    if (ties > 0) {
+      dx[k] = std::fabs(x[k]) == y ? signed_dy / static_cast<T>(ties) : T(0);
+    } else if (p == 1 || x[k] == 0) {
+      dx[k] = signed_dy;
+    } else {
+      dx[k] = signed_dy * std::pow(std::fabs(x[k]) / y, static_cast<T>(p - 1));
+    }
+  }
+}
+
+}  // namespace
+
+Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+  check(!std::isnan(p), "norm: p is NaN");
+  return visit_floating("norm", x.dtype(), [&]<class T>(Type<T>) {
+    const DimSet set("norm", dims, x.dim());
+    check(set.count(x.shape()) > 0 || (p >= 0 && !std::isinf(p)),
+          "norm: p = {} over no element of shape {} has no value", p, x.shape());
+    const Tensor y = empty(set.reduced(x.shape(), keepdim), x.dtype());
+    norm_forward(Rows(x, set), p, raw<T>(y));
+    return record("norm", y, {x}, [=, x = save(x, "norm"), y = save(y, "norm")](const Tensor& dy, Grads& d) {
+      const Tensor gradient = dy.contiguous();
+      const T* const result = y.template data<T>();
+      give_each_row<T>(d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t n) {
+        norm_backward(row, p, result[i], raw<const T>(gradient)[i], dx, n);
+      });
+    });
+  });
+}
+
+// --- running sum -------------------------------------------------------------------------------------------
+
+namespace {
+
+/// y[i] = Σ_{k <= i} x[k] along dim, or k >= i backwards.
+template <class T>
+Tensor running_sum(const Tensor& x, int dim, bool backwards) {
+  const Tensor y = empty(x.shape(), x.dtype());
+  if (y.numel() == 0) return y;
+  const auto [data, b] = detail::blocked(x, dim, std::min(dim + 1, x.dim()));
+  detail::parallel_rows(
+      b.outer, b.size * b.inner,
+      [&, from = raw<const T>(data), &blocks = b](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t o = begin; o < end; ++o) {
+          for (std::int64_t c = 0; c < blocks.inner; ++c) {
+            double total = 0;
+            for (std::int64_t k = 0; k < blocks.size; ++k) {
+              const std::int64_t i = backwards ? blocks.size - 1 - k : k;
+              total += static_cast<double>(
+                  from[o * blocks.outer_stride + i * blocks.stride + c * blocks.inner_stride]);
+              raw<T>(y)[(o * blocks.size + i) * blocks.inner + c] = static_cast<T>(total);
+            }
+          }
+        }
+      });
+  return y;
+}
+
+}  // namespace
+
+Tensor cumsum(const Tensor& x, std::int64_t dim) {
+  return visit_floating("cumsum", x.dtype(), [&]<class T>(Type<T>) {
+    const int along = wrap_dim("cumsum", dim, x.dim());
+    return record("cumsum", running_sum<T>(x, along, false), {x}, [along](const Tensor& dy, Grads& d) {
+      if (auto dx = d[0]) dx.give(running_sum<T>(dy, along, true));
+    });
+  });
+}
+
+}  // namespace rill
