@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -78,6 +78,10 @@ class Groups {
   std::size_t sources_ = 0;
 };
 
+std::string counted(std::size_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
 /// Whole groups, at random, that hold `wanted` sources together or a few less.
 std::unordered_set<std::size_t> choose(const Groups& groups, std::size_t wanted, rill::Rng& rng) {
   std::vector<std::size_t> order = groups.group_of_source();
@@ -96,8 +100,8 @@ std::unordered_set<std::size_t> choose(const Groups& groups, std::size_t wanted,
 Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& options) {
   Split split;
   if (pairs.size() < options.least_pairs) {
-    split.note = fmt::format("{} pairs are fewer than {}: none is held out for validation", pairs.size(),
-                             options.least_pairs);
+    split.note = fmt::format("{}, fewer than {}: none is held out for validation",
+                             counted(pairs.size(), "pair"), options.least_pairs);
     split.train = std::move(pairs);
     return split;
   }
@@ -117,9 +121,9 @@ Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& op
       chosen.empty()
           ? "the pairs hang together by common sources and targets: none is held out for validation"
           : fmt::format(
-                "{} of {} sources ({} pairs) are held out for validation; none of their sources and targets "
+                "{} of {} sources ({}) are held out for validation; none of their sources and targets "
                 "is among the {} training pairs",
-                sources, groups.sources(), split.valid.size(), split.train.size());
+                sources, groups.sources(), counted(split.valid.size(), "pair"), split.train.size());
   return split;
 }
 

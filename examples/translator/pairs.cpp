@@ -150,23 +150,28 @@ class Collector {
     return all;
   }
 
-  /// "2 without a tab, 1 with an empty side", and the first line of all.
-  std::pair<std::string, std::uint64_t> describe_skipped() const {
-    std::string text;
+  /// "3 lines, the first is line 2: 2 without a tab, 1 with an empty side", or shorter for one reason.
+  std::string describe_skipped() const {
+    std::string list;
     std::uint64_t first = 0;
+    std::size_t kinds = 0;
     for (std::size_t i = 0; i < reasons; ++i) {
       if (faults_[i].lines > 0) {
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", faults_[i].lines, reason_texts[i]);
-        first = first == 0 ? faults_[i].first : std::min(first, faults_[i].first);
+        list += fmt::format("{}{} {}", kinds == 0 ? "" : ", ", faults_[i].lines, reason_texts[i]);
+        first = kinds == 0 ? faults_[i].first : std::min(first, faults_[i].first);
+        ++kinds;
       }
     }
-    return {text, first};
+    if (kinds == 1) {
+      list.replace(0, list.find(' '), lines_of(skipped()));
+      return fmt::format("{}, the first is line {}", list, first);
+    }
+    return fmt::format("{}, the first is line {}: {}", lines_of(skipped()), first, list);
   }
 
   void note_skipped() {
-    if (const std::uint64_t all = skipped(); all > 0) {
-      const auto [why, first] = describe_skipped();
-      note("skipped {}, the first is line {}: {}", lines_of(all), first, why);
+    if (skipped() > 0) {
+      note("skipped {}", describe_skipped());
     }
   }
 
@@ -196,12 +201,12 @@ class Collector {
           "pairs.tsv",
           name_, separator, separator, shell_word(path_));
     }
-    const std::string too_long_pairs =
-        long_pairs_.lines > 0
-            ? fmt::format(", {} longer than {} tokens", long_pairs_.lines, options_.max_length)
-            : "";
-    rill::fail("{}: no sentence pairs: {}: {}{}", name_, lines_of(lines_), describe_skipped().first,
-               too_long_pairs);
+    if (long_pairs_.lines > 0) {
+      rill::fail(
+          "{}: no sentence pairs: {} pairs are longer than {} tokens, {} lines are skipped; raise the limit",
+          name_, long_pairs_.lines, options_.max_length, skipped());
+    }
+    rill::fail("{}: no sentence pairs: {}", name_, describe_skipped());
   }
 
   std::string name_;
