@@ -207,16 +207,14 @@ DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const Decod
 namespace reference {
 namespace {
 
-/// The new state from the whole input side of the gates.
-Tensor gru_gates(const Tensor& gates, const Tensor& h, const DecoderWeights& w) {
-  Tensor state = matmul(h, w.hidden);
-  if (w.bias.defined()) state = state + w.bias;
-  const std::vector<Tensor> i = chunk(gates, 3, 1), s = chunk(state, 3, 1);
-  const Tensor r = sigmoid(i[0] + s[0]), z = sigmoid(i[1] + s[1]), n = tanh(i[2] + r * s[2]);
-  return (1.0 - z) * n + z * h;
+/// The unit matrix: with it as input weight, the definition of a cell takes the gates' input side as it is.
+Tensor identity(std::int64_t n, DType dtype) {
+  return eq(arange(n).unsqueeze(0), arange(n).unsqueeze(1)).to(dtype);
 }
 
-Tensor rau_gates(const Tensor& gates, const Tensor& h, const DecoderWeights& w) {
+Tensor cell_step(Cell cell, const Tensor& gates, const Tensor& h, const DecoderWeights& w) {
+  const Tensor as_given = identity(gates.size(1), gates.dtype());
+  if (cell == Cell::gru) return gru_step(gates, h, {.ih = as_given, .hh = w.hidden, .bias_hh = w.bias});
   const std::vector<Tensor> i = chunk(gates, 4, 1), s = chunk(matmul(h, w.hidden), 4, 1);
   const Tensor r = sigmoid(i[0] + s[0]), z = sigmoid(i[1] + s[1]), candidate = tanh(i[2] + r * s[2]);
   const Tensor a = sigmoid(i[3] + s[3] + matmul(candidate, w.candidate));
@@ -234,14 +232,14 @@ DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const Decod
   for (std::int64_t t = 0; t < rows.steps(); ++t) {
     Attended seen{memory.values.select(0, 0), Tensor()};
     if (weights.query.defined()) {
-      seen = additive_attention(matmul(h, weights.query), weights.v, memory);
+      seen = reference::additive_attention(matmul(h, weights.query), weights.v, memory);
       looked.push_back(seen.weights.squeeze(1));
     } else {
       looked.push_back(cat({ones({batch, 1}, h.dtype()), zeros({batch, memory.steps() - 1}, h.dtype())}, 1));
     }
     const Tensor read = relu_context ? relu(seen.context) : seen.context;
     const Tensor gates = inputs.gates.narrow(0, t * batch, batch) + matmul(read, weights.context);
-    h = cell == Cell::gru ? gru_gates(gates, h, weights) : rau_gates(gates, h, weights);
+    h = cell_step(cell, gates, h, weights);
     std::vector<Tensor> parts{h, seen.context};
     if (inputs.embedded.defined()) parts.push_back(inputs.embedded.narrow(0, t * batch, batch));
     joined.push_back(cat(parts, 1));
