@@ -45,7 +45,7 @@ RILL_KERNEL void state_backward_kernel(std::int64_t n, const T* before, T* gates
 }
 
 template <class T>
-RILL_KERNEL void gates_backward_kernel(std::int64_t n, const T* dcandidate, T* gates, T* q) noexcept {
+RILL_KERNEL void gates_backward_kernel(std::int64_t n, T* dcandidate, T* gates, T* q) noexcept {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const T r = gates[i], candidate = gates[2 * n + i];
@@ -53,6 +53,7 @@ RILL_KERNEL void gates_backward_kernel(std::int64_t n, const T* dcandidate, T* g
     gates[i] = dh * q[i] * r * (1 - r);
     gates[2 * n + i] = dh * r;
     q[i] = dh;
+    dcandidate[i] = candidate;
   }
 }
 
@@ -81,7 +82,7 @@ void rau_state_backward(std::int64_t n, const T* before, const T* dy, T* gates, 
 }
 
 template <class T>
-void rau_gates_backward(std::int64_t n, const T* dcandidate, T* gates, T* q) noexcept {
+void rau_gates_backward(std::int64_t n, T* dcandidate, T* gates, T* q) noexcept {
   gates_backward_kernel<T>(n, dcandidate, gates, q);
 }
 
@@ -89,7 +90,7 @@ void rau_gates_backward(std::int64_t n, const T* dcandidate, T* gates, T* q) noe
   template void rau_gates<T>(std::int64_t, const T*, const T*, T*, T*) noexcept;                           \
   template void rau_state<T>(std::int64_t, const T*, T*, T*) noexcept;                                     \
   template void rau_state_backward<T>(std::int64_t, const T*, const T*, T*, T*, T*) noexcept;              \
-  template void rau_gates_backward<T>(std::int64_t, const T*, T*, T*) noexcept;
+  template void rau_gates_backward<T>(std::int64_t, T*, T*, T*) noexcept;
 RILL_INSTANTIATE(float)
 RILL_INSTANTIATE(double)
 #undef RILL_INSTANTIATE

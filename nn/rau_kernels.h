@@ -24,8 +24,8 @@ template <class T>
 void rau_state_backward(std::int64_t n, const T* before, const T* dy, T* gates, T* dcandidate, T* dh) noexcept;
 
 /// The way back through rau_gates, after da·W_aaᵀ was added to `dcandidate`. On return `gates` holds the gradients of the hidden
-/// products (dr, dz, dh~ · r, da) and `q` that of h~'s input side (dh~).
+/// products (dr, dz, dh~ · r, da), `q` that of h~'s input side (dh~) and `dcandidate` h~ itself, which W_aa's gradient needs.
 template <class T>
-void rau_gates_backward(std::int64_t n, const T* dcandidate, T* gates, T* q) noexcept;
+void rau_gates_backward(std::int64_t n, T* dcandidate, T* gates, T* q) noexcept;
 
 }  // namespace rill::kernels
