@@ -79,6 +79,16 @@ Slot Backward::leaf_slot(TensorImpl& leaf) {
           beta};
 }
 
+namespace {
+/// Whether several elements are one place in memory, as in an expanded tensor.
+bool repeats(const Tensor& t) {
+  for (int d = 0; d < t.dim(); ++d) {
+    if (t.strides()[d] == 0 && t.shape()[d] > 1) return true;
+  }
+  return false;
+}
+}  // namespace
+
 Slot Backward::slot(Edge& edge) {
   if (edge.leaf) return leaf_slot(*edge.leaf);
   OutputSlot& out = edge.node->output_slots()[edge.output];
@@ -88,7 +98,7 @@ Slot Backward::slot(Edge& edge) {
     return {out.grad, 0};
   }
   const bool shared = out.grad.impl().storage->use_count() > 1 || out.grad.ref()->use_count() > 1;
-  if (shared) out.grad = out.grad.clone();
+  if (shared || repeats(out.grad)) out.grad = out.grad.clone();
   out.grad.impl().storage->bump_version();
   return {out.grad, 1};
 }
