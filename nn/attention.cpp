@@ -4,10 +4,13 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <vector>
 
+#include <rill/core/ops/matmul_into.h>
 #include <rill/core/parallel.h>
 #include <rill/nn/attention_rows.h>
 #include <rill/nn/init.h>
+#include <rill/nn/sequence.h>
 
 namespace rill::nn {
 namespace detail {
@@ -116,9 +119,16 @@ void backward(const Kept& kept, const Tensor& dcontext, const Tensor& dweights, 
 }  // namespace
 
 Memory Memory::rows(const Tensor& rows) const {
-  return {.values = index_select(values, 1, rows),
-          .keys = keys.defined() ? index_select(keys, 1, rows) : Tensor(),
-          .lengths = lengths.defined() ? index_select(lengths, 0, rows) : Tensor()};
+  Memory picked{.values = index_select(values, 1, rows),
+                .keys = keys.defined() ? index_select(keys, 1, rows) : Tensor(),
+                .lengths = Tensor()};
+  if (!lengths.defined()) return picked;
+  const std::vector<std::int64_t> all = lengths.to_vector<std::int64_t>();
+  std::vector<std::int64_t> chosen;
+  for (const std::int64_t row : rows.to_vector<std::int64_t>())
+    chosen.push_back(all[static_cast<std::size_t>(row)]);
+  picked.lengths = tensor(chosen, {std::ssize(chosen)});
+  return picked;
 }
 
 Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory) {
@@ -179,6 +189,29 @@ AdditiveAttentionOptions with_defaults(AdditiveAttentionOptions o) {
   return o;
 }
 
+/// Keys [S, B, A] = values [S, B, M] · weight [M, A] + bias, of the valid positions alone; 0 past a row's length.
+Tensor project_keys(const SequenceRows& rows, const Tensor& values, const Tensor& weight,
+                    const Tensor& bias) {
+  check(values.dtype() == weight.dtype(), "attention: encoder outputs are {}, the parameters {}; use .to({})",
+        name(values.dtype()), name(weight.dtype()), name(weight.dtype()));
+  Tensor keys = empty({rows.steps(), rows.batch(), weight.size(1)}, values.dtype());
+  rows.write({keys, 0}, [&](const Slot& to) {
+    Tensor lines = to.to;
+    lines.copy_(bias.detach());
+    matmul_into({lines, 1}, rows.gather(values), weight);
+  });
+  constexpr const char* op = "attention_keys";
+  return record("attention_keys", keys, {values, weight, bias},
+                [rows, values = save(values, op), weight = save(weight, op)](const Tensor& dy, Grads& d) {
+                  const Tensor dkeys = rows.gather(dy);
+                  if (auto g = d[0]) {
+                    rows.write(g.slot(), [&](const Slot& to) { matmul_into(to, dkeys, weight().t()); });
+                  }
+                  if (auto g = d[1]) matmul_into(g.slot(), rows.gather(values()).t(), dkeys);
+                  if (auto g = d[2]) sum_rows_into(g.slot(), dkeys);
+                });
+}
+
 }  // namespace
 
 AdditiveAttention::AdditiveAttention(AdditiveAttentionOptions options, Rng& rng)
@@ -199,17 +232,15 @@ Tensor AdditiveAttention::query_weight() const {
 Tensor AdditiveAttention::key_weight() const {
   const NoGrad no_grad;
   const Tensor array = attn_.weight().base();
-  return array.part(array.narrow(0, options_.hidden_size, options_.memory_size).t());
+  return array.part(array.narrow(0, options_.hidden_size, options_.memory_size));
 }
 
 Memory AdditiveAttention::prepare(const Tensor& encoder_outputs, const Tensor& lengths) const {
   detail::check_source("attention", encoder_outputs, lengths, options_.memory_size);
-  // Rows are projected in the order in which they lie.
-  const bool batch_first =
-      !encoder_outputs.is_contiguous() && encoder_outputs.transpose(0, 1).is_contiguous();
-  const Tensor rows = batch_first ? encoder_outputs.transpose(0, 1) : encoder_outputs;
-  const Tensor keys = linear(rows, key_weight(), attn_.bias());
-  return {.values = encoder_outputs, .keys = batch_first ? keys.transpose(0, 1) : keys, .lengths = lengths};
+  const SequenceRows rows("attention", encoder_outputs.size(0), encoder_outputs.size(1), lengths);
+  return {.values = encoder_outputs,
+          .keys = project_keys(rows, encoder_outputs, key_weight(), attn_.bias()),
+          .lengths = lengths};
 }
 
 Attended AdditiveAttention::operator()(const Tensor& hidden, const Memory& memory) const {

@@ -9,6 +9,7 @@
 #include <rill/nn/decoder_kernels.h>
 #include <rill/nn/decoder_run.h>
 #include <rill/nn/gru.h>
+#include <rill/nn/rau.h>
 
 namespace rill::nn {
 namespace {
@@ -215,10 +216,7 @@ Tensor identity(std::int64_t n, DType dtype) {
 Tensor cell_step(Cell cell, const Tensor& gates, const Tensor& h, const DecoderWeights& w) {
   const Tensor as_given = identity(gates.size(1), gates.dtype());
   if (cell == Cell::gru) return gru_step(gates, h, {.ih = as_given, .hh = w.hidden, .bias_hh = w.bias});
-  const std::vector<Tensor> i = chunk(gates, 4, 1), s = chunk(matmul(h, w.hidden), 4, 1);
-  const Tensor r = sigmoid(i[0] + s[0]), z = sigmoid(i[1] + s[1]), candidate = tanh(i[2] + r * s[2]);
-  const Tensor a = sigmoid(i[3] + s[3] + matmul(candidate, w.candidate));
-  return (1.0 - z) * h + z * a * candidate;
+  return rau_step(gates, h, {.ih = as_given, .hh = w.hidden, .aa = w.candidate});
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+/// The reference values in tests/reference, one case at a time.
+#pragma once
+
+#include <string>
+
+#include <rill/core/safetensors.h>
+#include <rill/nn/module.h>
+
+namespace test {
+
+/// One case of a file: the tensors whose names begin with `prefix/`.
+class Reference {
+ public:
+  Reference(const std::string& file, const std::string& prefix);
+
+  /// The tensor; undefined when the case has none of that name.
+  rill::Tensor operator()(const std::string& name) const;
+  /// The input `in.name` that wants a gradient; undefined when there is none.
+  rill::Tensor input(const std::string& name) const;
+  /// Makes m float64 and loads `param.…`: names and shapes must fit.
+  void load_into(rill::nn::Module& m) const;
+  /// Checks m's gradients against `grad.param.…`, each of which must be there.
+  void check_gradients(const rill::nn::Module& m) const;
+  /// Checks the gradient of an input against `grad.in.name`.
+  void check_gradient(const rill::Tensor& input, const std::string& name) const;
+  /// Checks a result against the tensor of that name.
+  void check_equal(const rill::Tensor& got, const std::string& name) const;
+
+ private:
+  rill::SafetensorsFile file_;
+  std::string prefix_;
+};
+
+}  // namespace test
