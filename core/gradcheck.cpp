@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <rill/core/autograd.h>
 #include <rill/core/format.h>
@@ -54,8 +55,9 @@ class Check {
   static bool equal_bits(const Tensor& a, const Tensor& b) {
     if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
     const Tensor x = a.contiguous(), y = b.contiguous();
-    return std::memcmp(detail::raw<const char>(x), detail::raw<const char>(y),
-                       static_cast<std::size_t>(x.numel()) * item_size(x.dtype())) == 0;
+    return visit(x.dtype(), [&]<class T>(Type<T>) {
+      return std::memcmp(x.data<T>(), y.data<T>(), static_cast<std::size_t>(x.numel()) * sizeof(T)) == 0;
+    });
   }
 
   double projected() const {
@@ -70,16 +72,16 @@ class Check {
     return total;
   }
 
-  double numeric(double& element) const {
-    const double at = element;
+  /// Every write goes through data(), so that what is derived from an input (a packed weight) is derived anew.
+  double numeric(Tensor input, std::int64_t offset) const {
+    const double at = std::as_const(input).data<double>()[offset];
     const double step = options_.eps * std::max(1.0, std::abs(at));
-    element = at + step;
-    const double up = element;
+    const double up = at + step, down = at - step;
+    input.data<double>()[offset] = up;
     const double above = projected();
-    element = at - step;
-    const double down = element;
+    input.data<double>()[offset] = down;
     const double below = projected();
-    element = at;
+    input.data<double>()[offset] = at;
     return (above - below) / (up - down);
   }
 
@@ -88,7 +90,6 @@ class Check {
     const Tensor grad = input.grad();
     const std::vector<double> analytic =
         grad.defined() ? grad.to_vector() : std::vector<double>(static_cast<std::size_t>(input.numel()), 0.0);
-    double* base = detail::raw<double>(input);
     for (std::int64_t flat = 0; flat < input.numel(); ++flat) {
       Dims index = Dims::filled(input.dim(), 0);
       std::int64_t offset = 0, rest = flat;
@@ -98,7 +99,7 @@ class Check {
         offset += index[d] * input.strides()[d];
       }
       const double a = analytic[static_cast<std::size_t>(flat)];
-      const double n = numeric(base[offset]);
+      const double n = numeric(input, offset);
       const double error = std::abs(a - n) / std::max({1.0, std::abs(a), std::abs(n)});
       ++report.elements;
       if (error <= report.worst) continue;  // false for NaN too
