@@ -12,6 +12,13 @@ std::vector<GradcheckRow> rows_binary();
 std::vector<GradcheckRow> rows_view();
 std::vector<GradcheckRow> rows_copy();
 std::vector<GradcheckRow> rows_matmul();
+std::vector<GradcheckRow> rows_reduce();
+std::vector<GradcheckRow> rows_softmax();
+std::vector<GradcheckRow> rows_index();
+std::vector<GradcheckRow> rows_compare();
+std::vector<GradcheckRow> rows_dropout();
+std::vector<GradcheckRow> rows_layer_norm();
+std::vector<GradcheckRow> rows_loss();
 
 /// The whole table.
 std::vector<GradcheckRow> all_rows();
