@@ -74,10 +74,13 @@ Values values(const std::vector<Tensor>& tensors) {
   return all;
 }
 
+/// Gradients; zeros where none arrived.
 Values gradients_of(const std::vector<Tensor>& leaves) {
   Values all;
-  for (const Tensor& leaf : leaves)
-    all.push_back(leaf.grad().defined() ? leaf.grad().to_vector() : std::vector<double>());
+  for (const Tensor& leaf : leaves) {
+    all.push_back(leaf.grad().defined() ? leaf.grad().to_vector()
+                                        : std::vector<double>(static_cast<std::size_t>(leaf.numel())));
+  }
   return all;
 }
 
