@@ -10,22 +10,27 @@ namespace {
 
 // B is stored as panels of some columns, each k rows of that width, the last panel filled up with zeros. A tile of C, a
 // few rows by one or more panels, stays in registers while k runs. The tile is written with the compiler's vector type
-// and compiled once for each level, inside a function that has the level's instruction set. Every
-// element of C is one sum over k in order, whatever tile it belongs to.
+// and compiled once for each level, in functions that have the level's instruction set.
 
-// A level: bytes of a vector, vectors across a panel, and how many vectors of C its registers hold.
-struct Avx512 {
-  static constexpr int bytes = 64, vectors = 3, accumulators = 24;
-};
-struct Avx2 {
-  static constexpr int bytes = 32, vectors = 2, accumulators = 12;
-};
-struct Portable {
-  static constexpr int bytes = 16, vectors = 2, accumulators = 12;
-};
-
-// Rows of A that are multiplied with one panel after the other before the next rows: they stay in the cache.
+// A block of B, depth by columns, stays in the second-level cache while tiles of A, which stay in the first, pass.
 constexpr std::int64_t row_block = 96;
+constexpr std::int64_t column_block = 768;  // a multiple of every panel's width
+constexpr std::int64_t most_depth = 256;
+
+// A block of rows of A: stored by rows, `stride` apart, or packed tile by tile, k rows of the tile's height.
+template <class T>
+struct Left {
+  const T* data;
+  std::int64_t stride;
+  bool packed;
+};
+
+// A packed matrix from some row on; the matrix has `height` rows, so a panel is that many times its width.
+template <class T>
+struct Right {
+  const T* data;
+  std::int64_t height;
+};
 
 template <class T, class Level>
 struct Layout {
@@ -58,24 +63,30 @@ RILL_INLINE void store(typename Layout<T, Level>::Vector& sum, std::int64_t colu
 }
 
 // `columns` is how many columns exist from the tile's first on.
-template <class T, class Level, int rows, int panels>
-RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, const T* packed,
-                      T beta, T* c, std::int64_t ldc) noexcept {
+template <class T, class Level, int rows, int panels, bool packed_left>
+RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
+                      std::int64_t ldc) noexcept {
   using L = Layout<T, Level>;
   constexpr int across = panels * Level::vectors;
+  // The lines of C are on their way while k runs.
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 16
+    for (int v = 0; v < across; ++v) __builtin_prefetch(c + i * ldc + v * L::lanes, 1);
+  }
   typename L::Vector sums[rows][across] = {};
   for (std::int64_t p = 0; p < k; ++p) {
-    typename L::Vector b[across];
+    typename L::Vector right[across];
 #pragma GCC unroll 16
     for (int v = 0; v < across; ++v) {
-      const T* row = packed + (v / Level::vectors * k + p) * L::width;
-      b[v] = reinterpret_cast<const typename L::Vector*>(row)[v % Level::vectors];
+      const T* row = b.data + (v / Level::vectors * b.height + p) * L::width;
+      right[v] = reinterpret_cast<const typename L::Vector*>(row)[v % Level::vectors];
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
-      const T factor = a[i * lda + p];
+      const T left = packed_left ? a[p * rows + i] : a[i * lda + p];
 #pragma GCC unroll 16
-      for (int v = 0; v < across; ++v) sums[i][v] += factor * b[v];
+      for (int v = 0; v < across; ++v) sums[i][v] += left * right[v];
     }
   }
 #pragma GCC unroll 16
@@ -87,109 +98,146 @@ RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int
   }
 }
 
-template <class T, class Level, int panels>
-RILL_INLINE void tile_of_rows(int rows, std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda,
-                              const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
+template <class T>
+using Tile = void (*)(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
+                      std::int64_t ldc) noexcept;
+
+// A level: bytes of a vector, vectors across a panel, how many vectors of C its registers hold, and the tiles.
+#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                             \
+  struct Name {                                                                                                \
+    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;                     \
+    template <class T, int rows, int panels, bool packed_left>                                                 \
+    target_ static void run(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b,    \
+                            T beta, T* c, std::int64_t ldc) noexcept {                                         \
+      tile<T, Name, rows, panels, packed_left>(columns, k, a, lda, b, beta, c, ldc);                           \
+    }                                                                                                          \
+  };
+#if defined(__x86_64__)
+RILL_LEVEL(Avx512, 64, 3, 24, __attribute__((target("arch=x86-64-v4"))))
+RILL_LEVEL(Avx2, 32, 2, 12, __attribute__((target("arch=x86-64-v3"))))
+#endif
+RILL_LEVEL(Portable, 16, 2, 12, )
+#undef RILL_LEVEL
+
+// What a level offers: the tiles by their number of rows.
+template <class T>
+struct Form {
+  static constexpr int tallest = 8;
+  std::int64_t width;
+  int most_rows;
+  int panels[tallest + 1];             // that a tile of so many rows takes at once
+  Tile<T> several_panels[tallest + 1];
+  Tile<T> one_panel[tallest + 1];
+  Tile<T> packed_left[tallest + 1];    // one panel
+};
+
+template <class T, class Level, int rows = 1>
+constexpr void add_tiles(Form<T>& f) {
   using L = Layout<T, Level>;
-#define RILL_TILE(R)                                                       \
-  case R:                                                                  \
-    if constexpr (R <= L::most_rows && panels <= L::panels(R)) {           \
-      tile<T, Level, R, panels>(columns, k, a, lda, packed, beta, c, ldc); \
-    }                                                                      \
-    return;
-  switch (rows) {
-    RILL_TILE(1)
-    RILL_TILE(2)
-    RILL_TILE(3)
-    RILL_TILE(4)
-    RILL_TILE(5)
-    RILL_TILE(6)
-    RILL_TILE(7)
-    RILL_TILE(8)
-    default:
-      return;
-  }
-#undef RILL_TILE
+  f.panels[rows] = L::panels(rows);
+  f.several_panels[rows] = Level::template run<T, rows, L::panels(rows), false>;
+  f.one_panel[rows] = Level::template run<T, rows, 1, false>;
+  f.packed_left[rows] = Level::template run<T, rows, 1, true>;
+  if constexpr (rows < L::most_rows) add_tiles<T, Level, rows + 1>(f);
 }
 
 template <class T, class Level>
-RILL_INLINE void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                          const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
-  using L = Layout<T, Level>;
-  for (std::int64_t block = 0; block < m; block += row_block) {
-    const std::int64_t block_rows = std::min(row_block, m - block);
-    const std::int64_t tiles = (block_rows + L::most_rows - 1) / L::most_rows;
-    // Tiles as alike as possible: 9 rows are 5 and 4, not 8 and 1.
-    const int panels = L::panels(static_cast<int>((block_rows + tiles - 1) / tiles));
-    for (std::int64_t j = 0; j < n;) {
-      const int taken = j + (panels - 1) * L::width < n ? panels : 1;
-      for (std::int64_t t = 0; t < tiles; ++t) {
-        const std::int64_t first = block + t * block_rows / tiles;
-        const int rows = static_cast<int>(block + (t + 1) * block_rows / tiles - first);
-        const T* at = a + first * lda;
-        T* to = c + first * ldc + j;
-        if (taken == 4) {
-          tile_of_rows<T, Level, 4>(rows, n - j, k, at, lda, packed + j * k, beta, to, ldc);
-        } else if (taken == 2) {
-          tile_of_rows<T, Level, 2>(rows, n - j, k, at, lda, packed + j * k, beta, to, ldc);
-        } else {
-          tile_of_rows<T, Level, 1>(rows, n - j, k, at, lda, packed + j * k, beta, to, ldc);
-        }
-      }
-      j += taken * L::width;
-    }
-  }
-}
-
-template <class T>
-using Multiply = void (*)(std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t, const T*, T, T*,
-                          std::int64_t) noexcept;
-
-#if defined(__x86_64__)
-template <class T>
-__attribute__((target("arch=x86-64-v4"))) void multiply_v4(std::int64_t m, std::int64_t n, std::int64_t k,
-                                                           const T* a, std::int64_t lda, const T* packed,
-                                                           T beta, T* c, std::int64_t ldc) noexcept {
-  multiply<T, Avx512>(m, n, k, a, lda, packed, beta, c, ldc);
-}
-
-template <class T>
-__attribute__((target("arch=x86-64-v3"))) void multiply_v3(std::int64_t m, std::int64_t n, std::int64_t k,
-                                                           const T* a, std::int64_t lda, const T* packed,
-                                                           T beta, T* c, std::int64_t ldc) noexcept {
-  multiply<T, Avx2>(m, n, k, a, lda, packed, beta, c, ldc);
-}
-#endif
-
-template <class T>
-void multiply_portable(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                       const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
-  multiply<T, Portable>(m, n, k, a, lda, packed, beta, c, ldc);
+constexpr Form<T> form_of() {
+  static_assert(Layout<T, Level>::most_rows <= Form<T>::tallest);
+  Form<T> f{};
+  f.width = Layout<T, Level>::width;
+  f.most_rows = Layout<T, Level>::most_rows;
+  add_tiles<T, Level>(f);
+  return f;
 }
 
 // What this processor uses.
 template <class T>
-struct Form {
-  std::int64_t width;
-  Multiply<T> multiply;
+const Form<T>& form() noexcept {
+  static constexpr Form<T> portable = form_of<T, Portable>();
+#if defined(__x86_64__)
+  static constexpr Form<T> avx512 = form_of<T, Avx512>();
+  static constexpr Form<T> avx2 = form_of<T, Avx2>();
+  static const SimdLevel level = cpu_simd_level();
+  if (level == SimdLevel::v4) return avx512;
+  if (level == SimdLevel::v3) return avx2;
+#endif
+  return portable;
+}
+
+// The tiles of m <= row_block rows, as alike as possible: 9 rows are 5 and 4, not 8 and 1.
+struct Tiles {
+  std::int64_t m;
+  std::int64_t count;
+
+  Tiles(std::int64_t rows, int most_rows) : m(rows), count((rows + most_rows - 1) / most_rows) {}
+  std::int64_t first(std::int64_t tile) const { return tile * m / count; }
+  std::int64_t rows(std::int64_t tile) const { return first(tile + 1) - first(tile); }
 };
 
+// C [m, n] = A [m, k] B + beta C for m <= row_block and k <= most_depth.
 template <class T>
-const Form<T>& form() noexcept {
-  static const Form<T> chosen = [] {
-#if defined(__x86_64__)
-    switch (cpu_simd_level()) {
-      case SimdLevel::v4:
-        return Form<T>{Layout<T, Avx512>::width, multiply_v4<T>};
-      case SimdLevel::v3:
-        return Form<T>{Layout<T, Avx2>::width, multiply_v3<T>};
-      case SimdLevel::baseline:
-        break;
+void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, Left<T> a, Right<T> b, T beta, T* c,
+              std::int64_t ldc) noexcept {
+  const Tiles tiles(m, f.most_rows);
+  // More tiles than one are too high to take several panels.
+  const int panels = tiles.count == 1 && !a.packed ? f.panels[m] : 1;
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const std::int64_t first = tiles.first(t);
+    const std::int64_t rows = tiles.rows(t);
+    const T* left = a.data + first * (a.packed ? k : a.stride);
+    T* const to = c + first * ldc;
+    for (std::int64_t j = 0; j < n;) {
+      const bool several = panels > 1 && j + (panels - 1) * f.width < n;
+      const Tile<T> run = a.packed ? f.packed_left[rows] : several ? f.several_panels[rows] : f.one_panel[rows];
+      run(n - j, k, left, a.stride, {b.data + j * b.height, b.height}, beta, to + j, ldc);
+      j += (several ? panels : 1) * f.width;
     }
-#endif
-    return Form<T>{Layout<T, Portable>::width, multiply_portable<T>};
-  }();
-  return chosen;
+  }
+}
+
+// k is cut into parts of equal depth but the last, by k alone.
+std::int64_t depth_of(std::int64_t k) noexcept {
+  const std::int64_t parts = std::max<std::int64_t>((k + most_depth - 1) / most_depth, 1);
+  return std::max<std::int64_t>(((k + parts - 1) / parts + 7) / 8 * 8, 8);
+}
+
+// One panel: `columns` columns of op(B) in k rows of `width`.
+template <class T>
+void pack_panel(bool transposed, std::int64_t k, std::int64_t columns, std::int64_t width, const T* b,
+                std::int64_t ldb, T* to) noexcept {
+  if (!transposed) {
+    for (std::int64_t p = 0; p < k; ++p) {
+      std::copy(b + p * ldb, b + p * ldb + columns, to + p * width);
+      std::fill(to + p * width + columns, to + (p + 1) * width, T(0));
+    }
+    return;
+  }
+  // Read along cache lines.
+  constexpr std::int64_t run = 64 / sizeof(T);
+  for (std::int64_t p = 0; p < k; p += run) {
+    const std::int64_t end = std::min(p + run, k);
+    for (std::int64_t i = 0; i < width; ++i) {
+      for (std::int64_t q = p; q < end; ++q) to[q * width + i] = i < columns ? b[i * ldb + q] : T(0);
+    }
+  }
+}
+
+// The tiles of op(A) = A^T [m, k], stored [k, m], for Left.
+template <class T>
+void pack_left(std::int64_t m, std::int64_t k, int most_rows, const T* a, std::int64_t lda, T* to) noexcept {
+  const Tiles tiles(m, most_rows);
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const T* from = a + tiles.first(t);
+    const std::int64_t rows = tiles.rows(t);
+    if (rows == 8) {  // as most are; of known size, a row is one copy
+      for (std::int64_t p = 0; p < k; ++p, to += 8) std::memcpy(to, from + p * lda, 8 * sizeof(T));
+      continue;
+    }
+    for (std::int64_t p = 0; p < k; ++p) {
+      for (std::int64_t i = 0; i < rows; ++i) *to++ = from[p * lda + i];
+    }
+  }
 }
 
 }  // namespace
@@ -204,29 +252,61 @@ template <class T>
 void pack(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, T* packed) noexcept {
   const std::int64_t width = form<T>().width;
   for (std::int64_t j = 0; j < n; j += width) {
-    const std::int64_t columns = std::min(width, n - j);
-    for (std::int64_t p = 0; p < k; ++p, packed += width) {
-      if (transposed) {
-        for (std::int64_t i = 0; i < columns; ++i) packed[i] = b[(j + i) * ldb + p];
-      } else {
-        std::copy(b + p * ldb + j, b + p * ldb + j + columns, packed);
+    pack_panel(transposed, k, std::min(width, n - j), width, b + (transposed ? j * ldb : j), ldb, packed + j * k);
+  }
+}
+
+template <class T>
+void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* packed, T beta,
+                 T* c, std::int64_t ldc) noexcept {
+  const Form<T>& f = form<T>();
+  const std::int64_t depth = depth_of(k);
+  for (std::int64_t j = 0; j < n; j += column_block) {
+    for (std::int64_t p = 0; p == 0 || p < k; p += depth) {
+      const Right<T> right{packed + j * k + p * f.width, k};
+      for (std::int64_t i = 0; i < m; i += row_block) {
+        multiply(f, std::min(row_block, m - i), std::min(column_block, n - j), std::min(depth, k - p),
+                 Left<T>{a + i * lda + p, lda, false}, right, p == 0 ? beta : T(1), c + i * ldc + j, ldc);
       }
-      std::fill(packed + columns, packed + width, T(0));
     }
   }
 }
 
 template <class T>
-void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                 const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
-  form<T>().multiply(m, n, k, a, lda, packed, beta, c, ldc);
+std::int64_t blocked_workspace() noexcept {
+  return (column_block + row_block) * most_depth;
 }
 
-#define RILL_INSTANTIATE(T)                                                                                \
-  template std::int64_t packed_size<T>(std::int64_t, std::int64_t) noexcept;                               \
-  template void pack<T>(bool, std::int64_t, std::int64_t, const T*, std::int64_t, T*) noexcept;            \
-  template void packed_gemm<T>(std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t, const T*, \
-                               T, T*, std::int64_t) noexcept;
+template <class T>
+void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+                  const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc, T* workspace) noexcept {
+  const Form<T>& f = form<T>();
+  const std::int64_t depth = depth_of(k);
+  T* const right = workspace;
+  T* const left = workspace + column_block * most_depth;
+  for (std::int64_t j = 0; j < n; j += column_block) {
+    const std::int64_t columns = std::min(column_block, n - j);
+    for (std::int64_t p = 0; p == 0 || p < k; p += depth) {
+      const std::int64_t part = std::min(depth, k - p);
+      pack(tb, part, columns, b + (tb ? j * ldb + p : p * ldb + j), ldb, right);
+      for (std::int64_t i = 0; i < m; i += row_block) {
+        const std::int64_t rows = std::min(row_block, m - i);
+        if (ta) pack_left(rows, part, f.most_rows, a + p * lda + i, lda, left);
+        const Left<T> rows_of_a = ta ? Left<T>{left, 0, true} : Left<T>{a + i * lda + p, lda, false};
+        multiply(f, rows, columns, part, rows_of_a, Right<T>{right, part}, p == 0 ? beta : T(1), c + i * ldc + j, ldc);
+      }
+    }
+  }
+}
+
+#define RILL_INSTANTIATE(T)                                                                                       \
+  template std::int64_t packed_size<T>(std::int64_t, std::int64_t) noexcept;                                      \
+  template void pack<T>(bool, std::int64_t, std::int64_t, const T*, std::int64_t, T*) noexcept;                   \
+  template void packed_gemm<T>(std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t, const T*, T, T*, \
+                               std::int64_t) noexcept;                                                            \
+  template std::int64_t blocked_workspace<T>() noexcept;                                                          \
+  template void blocked_gemm<T>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t,     \
+                                const T*, std::int64_t, T, T*, std::int64_t, T*) noexcept;
 RILL_INSTANTIATE(float)
 RILL_INSTANTIATE(double)
 #undef RILL_INSTANTIATE
