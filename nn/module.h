@@ -36,9 +36,11 @@ class Members {
 
   /// A parameter; an undefined tensor (an absent bias) is passed over.
   Members& operator()(std::string_view name, const Tensor& parameter);
+  Members& operator()(std::string_view, const Tensor&&) = delete;  // the module's own handle, not a temporary
   /// A parameter that is a view of a stored array: transposed, or some rows or columns of it. The array is
   /// the leaf.
   Members& operator()(std::string_view name, const Tensor& array, View view);
+  Members& operator()(std::string_view, const Tensor&&, View) = delete;
   /// A child; its members' names start with "name.". An empty name adds nothing.
   Members& operator()(std::string_view name, const Module& child);
   /// Children name.0, name.1, …

@@ -3,6 +3,7 @@
 
 #include <rill/nn/dropout.h>
 #include <rill/nn/embedding.h>
+#include <rill/nn/gradcheck.h>
 #include <rill/nn/gru.h>
 #include <rill/nn/init.h>
 #include <rill/nn/layer_norm.h>
