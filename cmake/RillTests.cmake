@@ -27,7 +27,7 @@ else()
 endif()
 ]=])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include}")
-  set_property(GLOBAL APPEND PROPERTY RILL_TEST_PROGRAMS "${label}=$<TARGET_FILE:${target}>")
+  set_property(GLOBAL APPEND PROPERTY RILL_TEST_PROGRAMS "$<TARGET_FILE:${target}>")
 endfunction()
 
 # Adds the test that no case of the programs above is missing from ctest's list, and none is there twice.

@@ -22,7 +22,7 @@ while(NOT output STREQUAL "")
   endif()
 
   set(labels "${LABEL}")
-  if(name MATCHES "^gradcheck")
+  if(name MATCHES "^gradcheck" AND NOT LABEL STREQUAL "gradcheck")
     set(labels "${LABEL};gradcheck")
   endif()
   # doctest splits its filters at commas that no backslash guards.

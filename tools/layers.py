@@ -71,7 +71,7 @@ class Source:
 
     @property
     def is_kernel(self):
-        return part_of(self.path) == "core/kernels" or bool(re.fullmatch(r"nn/\w+_kernels\.(h|cpp)", self.path))
+        return part_of(self.path) == "core/kernels" or bool(re.fullmatch(r"(nn|optim)/\w+_kernels\.(h|cpp)", self.path))
 
     def includes(self):
         """Pairs of line and header; a header in quotes keeps them."""
