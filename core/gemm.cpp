@@ -5,20 +5,94 @@
 
 #include <rill/core/error.h>
 #include <rill/core/kernels/gemm.h>
+#include <rill/core/kernels/packed.h>
+#include <rill/core/memory.h>
 #include <rill/core/parallel.h>
 
 namespace rill {
 namespace {
 
-constexpr std::int64_t small_product = std::int64_t{1} << 20;  // multiplications, some 15 microseconds
-constexpr std::int64_t shortest_block = 128;
-constexpr std::int64_t most_blocks = 16;
+// Up to here BLAS on one thread is best: it takes some 10 microseconds, and OpenBLAS packs nothing on AVX-512.
+constexpr std::int64_t small_product = 1'000'000;  // multiplications
 
-// The length of the blocks that `size` rows or columns are cut into: a multiple of 16, and a power of two of them.
-std::int64_t block_length(std::int64_t size) {
-  std::int64_t blocks = 1;
-  while (blocks < most_blocks && size >= 2 * blocks * shortest_block) blocks *= 2;
-  return ((size + blocks - 1) / blocks + 15) / 16 * 16;
+// With fewer rows or columns than this, packing costs more than it gains.
+constexpr std::int64_t thin_side = 16;
+
+// A product C = op(A) op(B) + beta C, and its parts.
+template <class T>
+struct Product {
+  bool ta, tb;
+  std::int64_t m, n, k;
+  const T* a;
+  std::int64_t lda;
+  const T* b;
+  std::int64_t ldb;
+  T beta;
+  T* c;
+  std::int64_t ldc;
+
+  bool by_rows() const { return m > n; }
+  std::int64_t length() const { return std::max(m, n); }
+
+  // Rows or columns [first, last) of C, along the longer side.
+  Product part(std::int64_t first, std::int64_t last) const {
+    Product p = *this;
+    if (by_rows()) {
+      p.m = last - first;
+      p.a += ta ? first : first * lda;
+      p.c += first * ldc;
+    } else {
+      p.n = last - first;
+      p.b += tb ? first * ldb : first;
+      p.c += first;
+    }
+    return p;
+  }
+
+  void by_blas() const { kernels::gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc); }
+
+  void by_blocks() const {
+    const Workspace workspace(static_cast<std::size_t>(kernels::blocked_workspace<T>()) * sizeof(T));
+    kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, static_cast<T*>(workspace.data));
+  }
+
+ private:
+  struct Workspace {
+    explicit Workspace(std::size_t size) : bytes(size), data(memory::allocate(size)) {}
+    ~Workspace() { memory::deallocate(data, bytes); }
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+    std::size_t bytes;
+    void* data;
+  };
+};
+
+// In parts that depend on the sizes alone, since BLAS may add in another order for another size.
+template <class T>
+void thin_product(const Product<T>& product) {
+  constexpr std::int64_t shortest = 128;
+  constexpr std::int64_t most_parts = 16;
+  const std::int64_t parts = std::clamp(product.length() / shortest, std::int64_t{1}, most_parts);
+  const std::int64_t length = ((product.length() + parts - 1) / parts + 15) / 16 * 16;
+  parallel_for((product.length() + length - 1) / length, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      product.part(i * length, std::min((i + 1) * length, product.length())).by_blas();
+    }
+  });
+}
+
+template <class T>
+void large_product(const Product<T>& product) {
+  // Every part packs the operand that it shares with the others, so there should be few; twice as many as
+  // threads let a free one help out. Borders are those of the packed panels.
+  constexpr std::int64_t unit = 48;
+  constexpr std::int64_t shortest = 4;
+  const std::int64_t units = (product.length() + unit - 1) / unit;
+  const std::int64_t parts = 2 * num_threads();
+  parallel_for(units, std::max(shortest, (units + parts - 1) / parts),
+               [&](std::int64_t first, std::int64_t last) {
+                 product.part(first * unit, std::min(last * unit, product.length())).by_blocks();
+               });
 }
 
 }  // namespace
@@ -29,24 +103,15 @@ void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_
   const std::int64_t largest = std::max({m, n, k, lda, ldb, ldc});
   check(largest <= std::numeric_limits<std::int32_t>::max(),
         "matmul: a size or row distance of {} is beyond the 2147483647 of BLAS; split the product", largest);
-  const std::int64_t longer = std::max(m, n);
-  // Divided, because m * n * k may overflow.
-  if (longer < 2 * shortest_block || k <= 0 || std::min(m, n) <= small_product / longer / k) {
-    return kernels::gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  const Product<T> product{ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
+  // Divided, because m n k may overflow.
+  if (m <= 0 || n <= 0 || k <= 0 || std::min(m, n) <= small_product / product.length() / k) {
+    product.by_blas();
+  } else if (std::min(m, n) < thin_side) {
+    thin_product(product);
+  } else {
+    large_product(product);
   }
-  const bool by_rows = m > n;
-  const std::int64_t length = block_length(longer);
-  parallel_for((longer + length - 1) / length, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t block = first; block < last; ++block) {
-      const std::int64_t at = block * length;
-      const std::int64_t size = std::min(length, longer - at);
-      if (by_rows) {
-        kernels::gemm(ta, tb, size, n, k, a + (ta ? at : at * lda), lda, b, ldb, beta, c + at * ldc, ldc);
-      } else {
-        kernels::gemm(ta, tb, m, size, k, a, lda, b + (tb ? at * ldb : at), ldb, beta, c + at, ldc);
-      }
-    }
-  });
 }
 
 template void parallel_gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*,

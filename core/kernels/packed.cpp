@@ -1,7 +1,9 @@
 #include <rill/core/kernels/packed.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include <rill/core/kernels/simd.h>
 
@@ -62,12 +64,11 @@ RILL_INLINE void store(typename Layout<T, Level>::Vector& sum, std::int64_t colu
   }
 }
 
-// `columns` is how many columns exist from the tile's first on.
-template <class T, class Level, int rows, int panels, bool packed_left>
-RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
-                      std::int64_t ldc) noexcept {
+// `across` vectors from one panel or more; `columns` is how many columns exist from the tile's first on.
+template <class T, class Level, int rows, int across, bool packed_left>
+RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta,
+                      T* c, std::int64_t ldc) noexcept {
   using L = Layout<T, Level>;
-  constexpr int across = panels * Level::vectors;
   // The lines of C are on their way while k runs.
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) {
@@ -99,18 +100,49 @@ RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int
 }
 
 template <class T>
-using Tile = void (*)(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
-                      std::int64_t ldc) noexcept;
+using Tile = void (*)(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta,
+                      T* c, std::int64_t ldc) noexcept;
 
-// A level: bytes of a vector, vectors across a panel, how many vectors of C its registers hold, and the tiles.
-#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                             \
-  struct Name {                                                                                                \
-    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;                     \
-    template <class T, int rows, int panels, bool packed_left>                                                 \
-    target_ static void run(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b,    \
-                            T beta, T* c, std::int64_t ldc) noexcept {                                         \
-      tile<T, Name, rows, panels, packed_left>(columns, k, a, lda, b, beta, c, ldc);                           \
-    }                                                                                                          \
+// The transpose of a square block, as wide as a vector: `to` has rows `width` apart. Each round interleaves the halves.
+template <class T, class Level, std::size_t... lane>
+RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::index_sequence<lane...>) noexcept {
+  using L = Layout<T, Level>;
+  constexpr int n = L::lanes;
+  typename L::Vector x[n];
+  typename L::Vector y[n];
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(&x[i], from + i * ld, sizeof(x[i]));
+#pragma GCC unroll 4
+  for (int round = 1; round < n; round *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < n / 2; ++i) {
+      y[2 * i] = __builtin_shufflevector(x[i], x[i + n / 2], (lane / 2 + lane % 2 * n)...);
+      y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + n / 2], (lane / 2 + n / 2 + lane % 2 * n)...);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < n; ++i) x[i] = y[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(to + i * L::width, &x[i], sizeof(x[i]));
+}
+
+template <class T>
+using Tile = void (*)(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta,
+                      T* c, std::int64_t ldc) noexcept;
+
+// A level: bytes of a vector, vectors across a panel, how many vectors of C its registers hold, and what runs on it.
+#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                          \
+  struct Name {                                                                                             \
+    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;                  \
+    template <class T, int rows, int across, bool packed_left>                                              \
+    target_ static void run(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, \
+                            T beta, T* c, std::int64_t ldc) noexcept {                                      \
+      tile<T, Name, rows, across, packed_left>(columns, k, a, lda, b, beta, c, ldc);                        \
+    }                                                                                                       \
+    template <class T>                                                                                      \
+    target_ static void turn(const T* from, std::int64_t ld, T* to) noexcept {                              \
+      transpose<T, Name>(from, ld, to, std::make_index_sequence<bytes / sizeof(T)>());                      \
+    }                                                                                                       \
   };
 #if defined(__x86_64__)
 RILL_LEVEL(Avx512, 64, 3, 24, __attribute__((target("arch=x86-64-v4"))))
@@ -119,34 +151,45 @@ RILL_LEVEL(Avx2, 32, 2, 12, __attribute__((target("arch=x86-64-v3"))))
 RILL_LEVEL(Portable, 16, 2, 12, )
 #undef RILL_LEVEL
 
-// What a level offers: the tiles by their number of rows.
+// What a level offers. Tiles are found by their rows; those of a part of a panel by its vectors first.
 template <class T>
 struct Form {
   static constexpr int tallest = 8;
+  static constexpr int widest = 3;
+  std::int64_t lanes;
   std::int64_t width;
   int most_rows;
-  int panels[tallest + 1];             // that a tile of so many rows takes at once
+  int panels[tallest + 1];  // that a tile of so many rows takes at once
   Tile<T> several_panels[tallest + 1];
-  Tile<T> one_panel[tallest + 1];
-  Tile<T> packed_left[tallest + 1];    // one panel
+  Tile<T> one_panel[widest + 1][tallest + 1];
+  Tile<T> packed_left[widest + 1][tallest + 1];
+  void (*transpose)(const T* from, std::int64_t ld, T* to) noexcept;
 };
 
-template <class T, class Level, int rows = 1>
+template <class T, class Level, int rows = 1, int vectors = 1>
 constexpr void add_tiles(Form<T>& f) {
   using L = Layout<T, Level>;
-  f.panels[rows] = L::panels(rows);
-  f.several_panels[rows] = Level::template run<T, rows, L::panels(rows), false>;
-  f.one_panel[rows] = Level::template run<T, rows, 1, false>;
-  f.packed_left[rows] = Level::template run<T, rows, 1, true>;
-  if constexpr (rows < L::most_rows) add_tiles<T, Level, rows + 1>(f);
+  f.one_panel[vectors][rows] = Level::template run<T, rows, vectors, false>;
+  f.packed_left[vectors][rows] = Level::template run<T, rows, vectors, true>;
+  if constexpr (vectors < Level::vectors) {
+    add_tiles<T, Level, rows, vectors + 1>(f);
+  } else {
+    f.panels[rows] = L::panels(rows);
+    f.several_panels[rows] = Level::template run<T, rows, L::panels(rows) * Level::vectors, false>;
+    if constexpr (rows < L::most_rows) add_tiles<T, Level, rows + 1>(f);
+  }
 }
 
 template <class T, class Level>
 constexpr Form<T> form_of() {
-  static_assert(Layout<T, Level>::most_rows <= Form<T>::tallest);
+  using L = Layout<T, Level>;
+  static_assert(L::most_rows <= Form<T>::tallest && Level::vectors <= Form<T>::widest);
+  static_assert(column_block % L::width == 0);
   Form<T> f{};
-  f.width = Layout<T, Level>::width;
-  f.most_rows = Layout<T, Level>::most_rows;
+  f.lanes = L::lanes;
+  f.width = L::width;
+  f.most_rows = L::most_rows;
+  f.transpose = Level::template turn<T>;
   add_tiles<T, Level>(f);
   return f;
 }
@@ -177,8 +220,8 @@ struct Tiles {
 
 // C [m, n] = A [m, k] B + beta C for m <= row_block and k <= most_depth.
 template <class T>
-void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, Left<T> a, Right<T> b, T beta, T* c,
-              std::int64_t ldc) noexcept {
+void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, Left<T> a, Right<T> b, T beta,
+              T* c, std::int64_t ldc) noexcept {
   const Tiles tiles(m, f.most_rows);
   // More tiles than one are too high to take several panels.
   const int panels = tiles.count == 1 && !a.packed ? f.panels[m] : 1;
@@ -189,7 +232,10 @@ void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, 
     T* const to = c + first * ldc;
     for (std::int64_t j = 0; j < n;) {
       const bool several = panels > 1 && j + (panels - 1) * f.width < n;
-      const Tile<T> run = a.packed ? f.packed_left[rows] : several ? f.several_panels[rows] : f.one_panel[rows];
+      // The last panel may be narrow.
+      const std::int64_t vectors = (std::min(f.width, n - j) + f.lanes - 1) / f.lanes;
+      const auto& of_one = a.packed ? f.packed_left : f.one_panel;
+      const Tile<T> run = several ? f.several_panels[rows] : of_one[vectors][rows];
       run(n - j, k, left, a.stride, {b.data + j * b.height, b.height}, beta, to + j, ldc);
       j += (several ? panels : 1) * f.width;
     }
@@ -202,25 +248,34 @@ std::int64_t depth_of(std::int64_t k) noexcept {
   return std::max<std::int64_t>(((k + parts - 1) / parts + 7) / 8 * 8, 8);
 }
 
-// One panel: `columns` columns of op(B) in k rows of `width`.
+// One panel: `columns` columns of op(B) in k rows.
 template <class T>
-void pack_panel(bool transposed, std::int64_t k, std::int64_t columns, std::int64_t width, const T* b,
+void pack_panel(const Form<T>& f, bool transposed, std::int64_t k, std::int64_t columns, const T* b,
                 std::int64_t ldb, T* to) noexcept {
   if (!transposed) {
     for (std::int64_t p = 0; p < k; ++p) {
-      std::copy(b + p * ldb, b + p * ldb + columns, to + p * width);
-      std::fill(to + p * width + columns, to + (p + 1) * width, T(0));
+      std::copy(b + p * ldb, b + p * ldb + columns, to + p * f.width);
+      std::fill(to + p * f.width + columns, to + (p + 1) * f.width, T(0));
     }
     return;
   }
-  // Read along cache lines.
-  constexpr std::int64_t run = 64 / sizeof(T);
-  for (std::int64_t p = 0; p < k; p += run) {
-    const std::int64_t end = std::min(p + run, k);
-    for (std::int64_t i = 0; i < width; ++i) {
-      for (std::int64_t q = p; q < end; ++q) to[q * width + i] = i < columns ? b[i * ldb + q] : T(0);
-    }
+  const std::int64_t whole_columns = columns / f.lanes * f.lanes;
+  const std::int64_t whole_k = k / f.lanes * f.lanes;
+  for (std::int64_t i = 0; i < whole_columns; i += f.lanes) {
+    for (std::int64_t p = 0; p < whole_k; p += f.lanes)
+      f.transpose(b + i * ldb + p, ldb, to + p * f.width + i);
   }
+  for (std::int64_t p = 0; p < k; ++p) {
+    T* row = to + p * f.width;
+    for (std::int64_t i = p < whole_k ? whole_columns : 0; i < columns; ++i) row[i] = b[i * ldb + p];
+    std::fill(row + columns, row + f.width, T(0));
+  }
+}
+
+// Copies rows of a known number of elements, which is one or two moves each.
+template <int size, class T>
+void copy_rows(std::int64_t rows, const T* from, std::int64_t ld, T* to) noexcept {
+  for (std::int64_t p = 0; p < rows; ++p) std::memcpy(to + p * size, from + p * ld, size * sizeof(T));
 }
 
 // The tiles of op(A) = A^T [m, k], stored [k, m], for Left.
@@ -230,13 +285,14 @@ void pack_left(std::int64_t m, std::int64_t k, int most_rows, const T* a, std::i
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const T* from = a + tiles.first(t);
     const std::int64_t rows = tiles.rows(t);
-    if (rows == 8) {  // as most are; of known size, a row is one copy
-      for (std::int64_t p = 0; p < k; ++p, to += 8) std::memcpy(to, from + p * lda, 8 * sizeof(T));
-      continue;
+    if (rows == 8) {
+      copy_rows<8>(k, from, lda, to);
+    } else if (rows == 6) {
+      copy_rows<6>(k, from, lda, to);
+    } else {
+      for (std::int64_t p = 0; p < k; ++p) std::copy(from + p * lda, from + p * lda + rows, to + p * rows);
     }
-    for (std::int64_t p = 0; p < k; ++p) {
-      for (std::int64_t i = 0; i < rows; ++i) *to++ = from[p * lda + i];
-    }
+    to += k * rows;
   }
 }
 
@@ -250,15 +306,16 @@ std::int64_t packed_size(std::int64_t k, std::int64_t n) noexcept {
 
 template <class T>
 void pack(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, T* packed) noexcept {
-  const std::int64_t width = form<T>().width;
-  for (std::int64_t j = 0; j < n; j += width) {
-    pack_panel(transposed, k, std::min(width, n - j), width, b + (transposed ? j * ldb : j), ldb, packed + j * k);
+  const Form<T>& f = form<T>();
+  for (std::int64_t j = 0; j < n; j += f.width) {
+    pack_panel(f, transposed, k, std::min(f.width, n - j), b + (transposed ? j * ldb : j), ldb,
+               packed + j * k);
   }
 }
 
 template <class T>
-void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* packed, T beta,
-                 T* c, std::int64_t ldc) noexcept {
+void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+                 const T* packed, T beta, T* c, std::int64_t ldc) noexcept {
   const Form<T>& f = form<T>();
   const std::int64_t depth = depth_of(k);
   for (std::int64_t j = 0; j < n; j += column_block) {
@@ -278,8 +335,9 @@ std::int64_t blocked_workspace() noexcept {
 }
 
 template <class T>
-void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                  const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc, T* workspace) noexcept {
+void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+                  std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc,
+                  T* workspace) noexcept {
   const Form<T>& f = form<T>();
   const std::int64_t depth = depth_of(k);
   T* const right = workspace;
@@ -293,20 +351,21 @@ void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t
         const std::int64_t rows = std::min(row_block, m - i);
         if (ta) pack_left(rows, part, f.most_rows, a + p * lda + i, lda, left);
         const Left<T> rows_of_a = ta ? Left<T>{left, 0, true} : Left<T>{a + i * lda + p, lda, false};
-        multiply(f, rows, columns, part, rows_of_a, Right<T>{right, part}, p == 0 ? beta : T(1), c + i * ldc + j, ldc);
+        multiply(f, rows, columns, part, rows_of_a, Right<T>{right, part}, p == 0 ? beta : T(1),
+                 c + i * ldc + j, ldc);
       }
     }
   }
 }
 
-#define RILL_INSTANTIATE(T)                                                                                       \
-  template std::int64_t packed_size<T>(std::int64_t, std::int64_t) noexcept;                                      \
-  template void pack<T>(bool, std::int64_t, std::int64_t, const T*, std::int64_t, T*) noexcept;                   \
-  template void packed_gemm<T>(std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t, const T*, T, T*, \
-                               std::int64_t) noexcept;                                                            \
-  template std::int64_t blocked_workspace<T>() noexcept;                                                          \
-  template void blocked_gemm<T>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t,     \
-                                const T*, std::int64_t, T, T*, std::int64_t, T*) noexcept;
+#define RILL_INSTANTIATE(T)                                                                                \
+  template std::int64_t packed_size<T>(std::int64_t, std::int64_t) noexcept;                               \
+  template void pack<T>(bool, std::int64_t, std::int64_t, const T*, std::int64_t, T*) noexcept;            \
+  template void packed_gemm<T>(std::int64_t, std::int64_t, std::int64_t, const T*, std::int64_t, const T*, \
+                               T, T*, std::int64_t) noexcept;                                              \
+  template std::int64_t blocked_workspace<T>() noexcept;                                                   \
+  template void blocked_gemm<T>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const T*,            \
+                                std::int64_t, const T*, std::int64_t, T, T*, std::int64_t, T*) noexcept;
 RILL_INSTANTIATE(float)
 RILL_INSTANTIATE(double)
 #undef RILL_INSTANTIATE

@@ -23,8 +23,8 @@ void pack(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int6
 
 /// C [m, n] = A [m, k] B + beta C with B packed. Beta 0 overwrites C whatever it held.
 template <class T>
-void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* packed, T beta,
-                 T* c, std::int64_t ldc) noexcept;
+void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+                 const T* packed, T beta, T* c, std::int64_t ldc) noexcept;
 
 /// How many elements of workspace `blocked_gemm` needs, whatever the sizes.
 template <class T>
@@ -33,7 +33,8 @@ std::int64_t blocked_workspace() noexcept;
 /// C = op(A) op(B) + beta C as kernels::gemm, without BLAS: worth it from some 100 000 multiplications on.
 /// `workspace` is aligned to 64 bytes; its content does not matter.
 template <class T>
-void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                  const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc, T* workspace) noexcept;
+void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+                  std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc,
+                  T* workspace) noexcept;
 
 }  // namespace rill::kernels

@@ -1,10 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <new>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -18,6 +20,26 @@
 
 namespace rill {
 namespace {
+
+// Elements aligned to a cache line, NaN until written.
+template <class T>
+class Aligned {
+ public:
+  explicit Aligned(std::int64_t size) : storage_(static_cast<std::size_t>(size) + 64 / sizeof(T)) {
+    std::fill(storage_.begin(), storage_.end(), std::numeric_limits<T>::quiet_NaN());
+    void* at = storage_.data();
+    std::size_t space = storage_.size() * sizeof(T);
+    data_ = static_cast<T*>(std::align(64, static_cast<std::size_t>(size) * sizeof(T), at, space));
+  }
+  Aligned(const Aligned&) = delete;
+  Aligned& operator=(const Aligned&) = delete;
+
+  T* data() const { return data_; }
+
+ private:
+  std::vector<T> storage_;
+  T* data_;
+};
 
 // Two matrices and the start of C, stored with rows longer than they need be.
 template <class T>
@@ -76,6 +98,9 @@ struct Product {
     return result;
   }
 
+  // In parts of so many rows and columns.
+  std::vector<T> by_blocked_gemm(std::int64_t rows, std::int64_t columns) const;
+
   std::vector<T> by_parallel_gemm() const {
     auto result = c;
     parallel_gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, beta, result.data(), ldc);
@@ -89,24 +114,28 @@ struct Product {
   std::vector<T> a, b, c;
 };
 
-// A packed matrix, aligned to a cache line.
 template <class T>
-class Packed {
+class Packed : public Aligned<T> {
  public:
   Packed(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb)
-      : data_(static_cast<T*>(::operator new (
-            static_cast<std::size_t>(kernels::packed_size<T>(k, n)) * sizeof(T), std::align_val_t{64}))) {
-    kernels::pack(transposed, k, n, b, ldb, data_);
+      : Aligned<T>(kernels::packed_size<T>(k, n)) {
+    kernels::pack(transposed, k, n, b, ldb, this->data());
   }
-  ~Packed() { ::operator delete (data_, std::align_val_t{64}); }
-  Packed(const Packed&) = delete;
-  Packed& operator=(const Packed&) = delete;
-
-  const T* data() const { return data_; }
-
- private:
-  T* data_;
 };
+
+template <class T>
+std::vector<T> Product<T>::by_blocked_gemm(std::int64_t rows, std::int64_t columns) const {
+  const Aligned<T> workspace(kernels::blocked_workspace<T>());
+  auto result = c;
+  for (std::int64_t i = 0; i < m; i += rows) {
+    for (std::int64_t j = 0; j < n; j += columns) {
+      kernels::blocked_gemm(ta, tb, std::min(rows, m - i), std::min(columns, n - j), k,
+                            a.data() + (ta ? i : i * lda), lda, b.data() + (tb ? j * ldb : j), ldb, beta,
+                            result.data() + i * ldc + j, ldc, workspace.data());
+    }
+  }
+  return result;
+}
 
 template <class T>
 constexpr double tolerance = sizeof(T) == 4 ? 2e-6 : 1e-14;
@@ -159,7 +188,7 @@ TEST_CASE_TEMPLATE("packed_gemm: every beta and size of tile, and its edges", T,
   for (const bool tb : {false, true}) {
     for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 96, 97, 100}) {
       for (const std::int64_t n : {0, 1, 7, 8, 15, 16, 17, 47, 48, 49, 96, 100, 193, 200}) {
-        for (const std::int64_t k : {0, 1, 3, 40}) {
+        for (const std::int64_t k : {0, 1, 3, 40, 260}) {
           for (const T beta : {T(0), T(1), T(0.5)}) {
             const Product<T> product(false, tb, m, n, k, beta);
             const Packed<T> packed(tb, k, n, product.b.data(), product.ldb);
@@ -212,6 +241,46 @@ TEST_CASE("packed_gemm: NaN and infinity in one row stay in that row, and in B i
   }
 }
 
+TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the borders of blocks", T, float,
+                   double) {
+  struct Size {
+    std::int64_t m, n, k;
+  };
+  for (const auto& [m, n, k] :
+       {Size{0, 5, 5}, Size{5, 0, 5}, Size{5, 5, 0}, Size{1, 1, 1}, Size{7, 47, 5}, Size{97, 50, 33},
+        Size{100, 770, 20}, Size{20, 30, 257}, Size{13, 801, 515}}) {
+    for (const int flags : {0, 1, 2, 3}) {
+      for (const T beta : {T(0), T(1), T(-0.5)}) {
+        const Product<T> product(flags & 1, flags & 2, m, n, k, beta);
+        CAPTURE(m);
+        CAPTURE(n);
+        CAPTURE(k);
+        REQUIRE(product.error(product.by_blocked_gemm(1000, 1000)) < tolerance<T>);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits, and those of packed_gemm", T, float,
+                   double) {
+  for (const int flags : {0, 1, 2, 3}) {
+    const Product<T> product(flags & 1, flags & 2, 110, 300, 530, T(1));
+    const auto whole = product.by_blocked_gemm(1000, 1000);
+    for (const auto& [rows, columns] :
+         {std::pair<int, int>{1, 300}, {7, 300}, {110, 1}, {50, 64}, {96, 49}}) {
+      CAPTURE(rows);
+      CAPTURE(columns);
+      CHECK(same_bits(product.by_blocked_gemm(rows, columns), whole));
+    }
+    if (product.ta) continue;
+    const Packed<T> packed(product.tb, product.k, product.n, product.b.data(), product.ldb);
+    auto result = product.c;
+    kernels::packed_gemm(product.m, product.n, product.k, product.a.data(), product.lda, packed.data(), T(1),
+                         result.data(), product.ldc);
+    CHECK(same_bits(result, whole));
+  }
+}
+
 TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of threads", T, float, double) {
   struct Size {
     std::int64_t m, n, k;
@@ -223,7 +292,8 @@ TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of th
                                 {256, 300, 70},
                                 {1000, 40, 64},
                                 {33, 2100, 65},
-                                {600, 515, 129}}) {
+                                {600, 515, 129},
+                                {40, 1000, 300}}) {
     for (const int flags : {0, 1, 2, 3}) {
       const Product<T> product(flags & 1, flags & 2, m, n, k, flags == 3 ? T(1) : T(0));
       set_num_threads(1);
