@@ -1,6 +1,9 @@
 /// Everything of rill::nn.
 #pragma once
 
+#include <rill/nn/attention.h>
+#include <rill/nn/bahdanau.h>
+#include <rill/nn/decoder.h>
 #include <rill/nn/dropout.h>
 #include <rill/nn/embedding.h>
 #include <rill/nn/gradcheck.h>
@@ -9,4 +12,7 @@
 #include <rill/nn/layer_norm.h>
 #include <rill/nn/linear.h>
 #include <rill/nn/module.h>
+#include <rill/nn/rau.h>
+#include <rill/nn/search.h>
+#include <rill/nn/seq2seq.h>
 #include <rill/nn/sequence.h>
