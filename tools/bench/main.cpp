@@ -1,0 +1,71 @@
+// rill-bench: measures rill on the workloads of its peers.
+#include <exception>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <bench/timing.h>
+#include <bench/workloads.h>
+#include <rill/core/about.h>
+#include <rill/core/parallel.h>
+
+namespace {
+
+std::string listed_workloads() {
+  std::string text = "\nWorkloads:\n";
+  for (const auto& workload : bench::workloads()) text += fmt::format("  {:15} {}\n", workload.name, workload.what);
+  return text;
+}
+
+/// A measurement with what belongs to every one of them: a JSON line, or "name value" pairs.
+void print(const std::string& workload, nlohmann::ordered_json fields, bool json) {
+  nlohmann::ordered_json record = {{"peer", "rill"}, {"workload", workload}};
+  record.update(fields);
+  record["threads"] = rill::num_threads();
+  record["simd"] = rill::simd_name();
+  record["blas"] = rill::blas_name();
+  record["rss_peak_mib"] = bench::peak_rss_mib();
+  if (json) {
+    fmt::print("{}\n", record.dump());
+    std::fflush(stdout);
+    return;
+  }
+  std::string line = workload;
+  for (const auto& [name, value] : fields.items()) {
+    line += value.is_number_float() ? fmt::format("  {} {:.4g}", name, value.get<double>())
+            : value.is_string()     ? fmt::format("  {} {}", name, value.get<std::string>())
+                                    : fmt::format("  {} {}", name, value.dump());
+  }
+  fmt::print("{}\n", line);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  CLI::App app("Measures rill. Results are medians; compare only figures of one quiet machine, in alternation.", "rill-bench");
+  std::vector<std::string> names;
+  for (const auto& workload : bench::workloads()) names.push_back(workload.name);
+  std::string name;
+  int threads = 0;
+  bool json = false;
+  bench::Options options;
+  app.footer(listed_workloads());
+  app.add_option("WORKLOAD", name, "what to measure")->required()->check(CLI::IsMember(names));
+  app.add_option("--threads", threads, "default: all this process may use")->check(CLI::Range(1, 1024));
+  app.add_option("--seconds", options.seconds, "most timed seconds of a training workload")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+  app.add_option("--batch", options.batch, "another batch size")->check(CLI::Range(1, 65536));
+  app.add_flag("--json", json, "one JSON object a line");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (threads > 0) rill::set_num_threads(threads);
+  for (const auto& workload : bench::workloads()) {
+    if (workload.name == name) workload.run(options, [&](nlohmann::ordered_json fields) { print(name, std::move(fields), json); });
+  }
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "rill-bench: {}\n", error.what());
+  return 1;
+}
