@@ -1,0 +1,127 @@
+// A sequence classifier: images as sequences of their rows, or, without data, the adding problem.
+#include <exception>
+#include <filesystem>
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <classifier/training.h>
+#include <rill/core/about.h>
+#include <rill/core/parallel.h>
+
+namespace {
+
+struct Options {
+  std::string train_images, train_labels, test_images, test_labels, data, model;
+  std::string preset;
+  std::int64_t width = 0, steps = 50;
+  int threads = 0;
+  classifier::ModelOptions sizes;
+  classifier::TrainingOptions training;
+};
+
+/// The file of a data folder whose name begins with `start` and holds `kind`; throws when there is not exactly one.
+std::string find_file(const std::string& folder, const std::string& start, const std::string& kind) {
+  rill::check(std::filesystem::is_directory(folder), "{}: no such folder", folder);
+  std::string found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(start) || name.find(kind) == std::string::npos) continue;
+    rill::check(found.empty(), "{}: both {} and {} look like {}…{}; name the files with --train-images …", folder, found,
+                entry.path().string(), start, kind);
+    found = entry.path().string();
+  }
+  rill::check(!found.empty(), "{}: no file {}…{}", folder, start, kind);
+  return found;
+}
+
+void use_folder(Options& o) {
+  o.train_images = find_file(o.data, "train", "images");
+  o.train_labels = find_file(o.data, "train", "labels");
+  o.test_images = find_file(o.data, "t10k", "images");
+  o.test_labels = find_file(o.data, "t10k", "labels");
+}
+
+classifier::Score train_images(Options& o, rill::Rng& rng) {
+  const classifier::Data train = classifier::read_images(o.train_images, o.train_labels, o.width);
+  const classifier::Data test = classifier::read_images(o.test_images, o.test_labels, o.width);
+  rill::check(train.x.size(1) == test.x.size(1) && train.x.size(2) == test.x.size(2),
+              "training images are {}, test images {}; they must have one size", train.x.shape(), test.x.shape());
+  o.sizes.input_size = train.x.size(2);
+  std::int64_t classes = 0;
+  for (const auto& y : {train.y, test.y}) classes = std::max(classes, rill::amax(y.to(rill::float64)).item<std::int64_t>() + 1);
+  o.sizes.output_size = std::max<std::int64_t>(o.preset.empty() ? 0 : 10, classes);
+  classifier::Model model(o.sizes, rng);
+  fmt::print("{} training and {} test images of {} rows; {} parameters\n", train.size(), test.size(), train.x.size(1), model.num_parameters());
+  const classifier::Score score = classifier::train(model, train, test, o.training);
+  if (!o.model.empty()) model.save(o.model);
+  return score;
+}
+
+classifier::Score train_adding(Options& o, rill::Rng& rng) {
+  o.sizes.input_size = 2;
+  o.sizes.output_size = 1;
+  classifier::Model model(o.sizes, rng);
+  fmt::print("no data given: the adding problem over {} steps; {} parameters\n", o.steps, model.num_parameters());
+  const classifier::Score score = classifier::train_adding(model, o.steps, o.training);
+  if (!o.model.empty()) model.save(o.model);
+  return score;
+}
+
+void add_options(CLI::App& app, Options& o) {
+  auto* data = app.add_option("--data", o.data, "folder with train*images*, train*labels*, t10k*images*, t10k*labels* (IDX, .gz or not)");
+  auto* images = app.add_option("--train-images", o.train_images, "or the four IDX files")->excludes(data);
+  for (auto [name, value] : {std::pair{"--train-labels", &o.train_labels}, {"--test-images", &o.test_images}, {"--test-labels", &o.test_labels}}) {
+    auto* file = app.add_option(name, *value)->excludes(data)->needs(images);
+    images->needs(file);
+  }
+  app.add_option("--steps", o.steps, "length of the adding problem")->check(CLI::Range(2, 100000))->capture_default_str();
+  app.add_option("--preset", o.preset, "30-64-2-10: rows padded to 30 features, hidden 64, 2 layers, 10 classes")
+      ->check(CLI::IsMember({"30-64-2-10"}));
+  using rill::nn::Cell;
+  app.add_option("--cell", o.sizes.cell, "gru or rau")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Cell>{{"gru", Cell::gru}, {"rau", Cell::rau}}).description(""));
+  app.add_option("--hidden", o.sizes.hidden_size)->check(CLI::Range(1, 65536))->capture_default_str();
+  app.add_option("--layers", o.sizes.num_layers)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--epochs", o.training.epochs, "of the adding problem: 500 steps each")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--batch", o.training.batch)->check(CLI::Range(1, 65536))->capture_default_str();
+  app.add_option("--lr", o.training.lr)->check(CLI::Range(0.0, 1e3))->capture_default_str();
+  app.add_option("--clip", o.training.clip)->check(CLI::Range(0.0, 1e30))->capture_default_str();
+  app.add_option("--seed", o.training.seed)->capture_default_str();
+  app.add_option("--threads", o.threads)->check(CLI::Range(1, 1024));
+  app.add_option("--model", o.model, "safetensors file to write");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  CLI::App app("Classifies sequences with a GRU or a RAU and a linear layer on the last state.", "classifier");
+  Options o;
+  add_options(app, o);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (o.threads > 0) rill::set_num_threads(o.threads);
+  if (!o.preset.empty()) {
+    o.width = 30;
+    o.sizes.hidden_size = 64;
+    o.sizes.num_layers = 2;
+  }
+  fmt::print("{}\n", rill::about());
+  if (!o.data.empty()) use_folder(o);
+  rill::Rng rng(o.training.seed);
+  const bool images = !o.train_images.empty();
+  const classifier::Score score = images ? train_images(o, rng) : train_adding(o, rng);
+  if (images) {
+    fmt::print("accuracy {:.2f} %\n", 100 * score.accuracy);
+  } else {
+    fmt::print("mean squared error {:.5f}\n", score.loss);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "classifier: {}\n", error.what());
+  return 1;
+}

@@ -1,0 +1,93 @@
+#include <classifier/training.h>
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include <rill/core/core.h>
+#include <rill/optim/optim.h>
+
+namespace classifier {
+
+using rill::Tensor;
+
+Tensor loss(const Model& model, const Data& batch) {
+  const Tensor out = model(batch.x);
+  if (batch.y.dtype() == rill::int64) return rill::cross_entropy(out, batch.y);
+  return rill::mse_loss(out.squeeze(1), batch.y);
+}
+
+Score score(Model& model, const Data& data) {
+  constexpr std::int64_t batch_size = 250;
+  const rill::NoGrad no_grad;
+  model.eval();
+  Score out;
+  for (std::int64_t start = 0; start < data.size(); start += batch_size) {
+    const std::int64_t n = std::min(batch_size, data.size() - start);
+    const Data batch{data.x.narrow(0, start, n), data.y.narrow(0, start, n)};
+    out.loss += loss(model, batch).item() * static_cast<double>(n);
+    if (batch.y.dtype() != rill::int64) continue;
+    const Tensor right = rill::eq(rill::argmax(model(batch.x), 1), batch.y);
+    out.accuracy += rill::sum(right.to(rill::float64)).item();
+  }
+  out.loss /= static_cast<double>(data.size());
+  out.accuracy /= static_cast<double>(data.size());
+  return out;
+}
+
+namespace {
+
+/// `next(i)` gives batch i of `steps`; returns their mean loss.
+double train_epoch(Model& model, rill::optim::Adam& adam, rill::optim::CosineAnnealingLR& schedule, const TrainingOptions& options,
+                   std::int64_t steps, const std::function<Data(std::int64_t)>& next) {
+  model.train();
+  double sum = 0;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    adam.zero_grad();
+    const Tensor l = loss(model, next(i));
+    l.backward();
+    adam.step_clipped(options.clip);
+    schedule.step();
+    sum += l.item();
+  }
+  return sum / static_cast<double>(steps);
+}
+
+Score train_epochs(Model& model, const Data& test, const TrainingOptions& options, std::int64_t steps,
+                   const std::function<Data(std::int64_t, std::int64_t)>& next) {
+  rill::optim::Adam adam(model.parameters(), {.lr = options.lr});
+  rill::optim::CosineAnnealingLR schedule(adam, {.T_max = options.epochs * steps});
+  Score last;
+  for (std::int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
+    const double mean = train_epoch(model, adam, schedule, options, steps, [&](std::int64_t i) { return next(epoch, i); });
+    last = score(model, test);
+    std::string line = fmt::format("epoch {}/{}  loss {:.4f}  test loss {:.4f}", epoch, options.epochs, mean, last.loss);
+    if (test.y.dtype() == rill::int64) line += fmt::format("  accuracy {:.2f} %", 100 * last.accuracy);
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+  return last;
+}
+
+}  // namespace
+
+Score train(Model& model, const Data& train, const Data& test, const TrainingOptions& options) {
+  const std::int64_t steps = (train.size() + options.batch - 1) / options.batch;
+  std::vector<std::int64_t> order;
+  return train_epochs(model, test, options, steps, [&](std::int64_t epoch, std::int64_t i) {
+    if (i == 0) order = rill::Rng(options.seed, static_cast<std::uint64_t>(epoch)).permutation(train.size());
+    const auto begin = order.begin() + i * options.batch;
+    return train.batch({begin, std::min(begin + options.batch, order.end())});
+  });
+}
+
+Score train_adding(Model& model, std::int64_t steps, const TrainingOptions& options) {
+  constexpr std::int64_t steps_an_epoch = 500, test_size = 1000;
+  rill::Rng rng(options.seed, 1), test_rng(options.seed, 2);
+  const Data test = adding_problem(test_size, steps, test_rng);
+  return train_epochs(model, test, options, steps_an_epoch,
+                      [&](std::int64_t, std::int64_t) { return adding_problem(options.batch, steps, rng); });
+}
+
+}  // namespace classifier
