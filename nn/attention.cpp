@@ -10,6 +10,7 @@
 #include <rill/core/parallel.h>
 #include <rill/nn/attention_rows.h>
 #include <rill/nn/init.h>
+#include <rill/nn/parts.h>
 #include <rill/nn/sequence.h>
 
 namespace rill::nn {
@@ -224,15 +225,14 @@ AdditiveAttention::AdditiveAttention(AdditiveAttentionOptions options, Rng& rng)
 }
 
 Tensor AdditiveAttention::query_weight() const {
-  const NoGrad no_grad;
-  const Tensor array = attn_.weight().base();
-  return array.part(array.narrow(0, 0, options_.hidden_size));
+  return detail::part_of(detail::stored_weight(attn_),
+                         [&](const Tensor& w) { return w.narrow(0, 0, options_.hidden_size); });
 }
 
 Tensor AdditiveAttention::key_weight() const {
-  const NoGrad no_grad;
-  const Tensor array = attn_.weight().base();
-  return array.part(array.narrow(0, options_.hidden_size, options_.memory_size));
+  return detail::part_of(detail::stored_weight(attn_), [&](const Tensor& w) {
+    return w.narrow(0, options_.hidden_size, options_.memory_size);
+  });
 }
 
 Memory AdditiveAttention::prepare(const Tensor& encoder_outputs, const Tensor& lengths) const {

@@ -5,6 +5,7 @@
 #include <rill/core/autograd.h>
 #include <rill/core/ops.h>
 #include <rill/nn/packed_linear.h>
+#include <rill/nn/parts.h>
 
 namespace rill::nn {
 namespace {
@@ -109,9 +110,8 @@ Memory AttentionDecoder::prepare(const Tensor& encoder_outputs, const Tensor& le
   return {.values = encoder_outputs, .keys = Tensor(), .lengths = lengths};
 }
 
-/// The cell's weights as the steps use them; all parts are leaves.
+/// The cell's weights as the steps use them.
 AttentionDecoder::StepWeights AttentionDecoder::weights() const {
-  const NoGrad no_grad;
   StepWeights w;
   const Tensor *ih = nullptr, *hh = nullptr;
   if (const GRU* gru = std::get_if<GRU>(&cell_)) {
@@ -128,8 +128,9 @@ AttentionDecoder::StepWeights AttentionDecoder::weights() const {
     w.recurrent.candidate = r.aa;
   }
   const std::int64_t e = options_.embedding_dim;
-  w.embedding = ih->part(ih->narrow(0, 0, e).t());
-  w.recurrent.context = ih->part(ih->narrow(0, e, options_.memory_size));
+  w.embedding = detail::part_of(*ih, [&](const Tensor& a) { return a.narrow(0, 0, e).t(); });
+  w.recurrent.context =
+      detail::part_of(*ih, [&](const Tensor& a) { return a.narrow(0, e, options_.memory_size); });
   w.recurrent.hidden = *hh;
   if (attention_) {
     w.recurrent.query = attention_->query_weight();

@@ -19,6 +19,7 @@ std::vector<GradcheckRow> rows_compare();
 std::vector<GradcheckRow> rows_dropout();
 std::vector<GradcheckRow> rows_layer_norm();
 std::vector<GradcheckRow> rows_loss();
+std::vector<GradcheckRow> rows_decoder();
 
 /// The whole table.
 std::vector<GradcheckRow> all_rows();
