@@ -14,6 +14,7 @@
 
 #include <rill/nn/dropout.h>
 #include <rill/nn/module.h>
+#include <rill/nn/recurrent_layers.h>
 #include <rill/nn/sequence.h>
 
 namespace rill::nn {
@@ -46,11 +47,7 @@ SequenceOutput gru(const Tensor& x, std::span<const GruWeights> directions, cons
 SequenceOutput gru_sequence(const Tensor& x, std::span<const GruWeights> directions,
                             const SequenceInputs& given = {});
 
-struct GRUCellOptions {
-  std::int64_t input_size = 0;
-  std::int64_t hidden_size = 0;
-  bool bias = true;
-};
+using GRUCellOptions = CellOptions;
 
 /// One step: x [B, I], h [B, H] (absent: zeros) → h' [B, H]. Parameters `weight_ih` [3H, I], `weight_hh` [3H,
 /// H], `bias_ih` and `bias_hh` [3H], uniform in ±1/√H.
@@ -70,15 +67,7 @@ class GRUCell final : public Module {
   GruWeights weights_;
 };
 
-struct GRUOptions {
-  std::int64_t input_size = 0;
-  std::int64_t hidden_size = 0;
-  std::int64_t num_layers = 1;
-  bool bias = true;
-  bool batch_first = false;  ///< x and output are [B, T, ..]; states stay [.., B, H]
-  double dropout = 0;        ///< on each layer's output but the last one's, while training
-  bool bidirectional = false;
-};
+using GRUOptions = RecurrentOptions;
 
 /// Layers of GRUs, each reading the states of the one before: x [T, B, I] → {output [T, B, D·H], h_n
 /// [layers·D, B, H]}.
@@ -99,8 +88,6 @@ class GRU final : public Module {
   void members(Members& m) const override;
 
  private:
-  std::int64_t directions() const noexcept { return options_.bidirectional ? 2 : 1; }
-
   GRUOptions options_;
   std::vector<GruWeights> weights_;  // layer by layer, forward before backward
   Dropout dropout_;

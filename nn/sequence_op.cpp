@@ -33,11 +33,13 @@ SequenceSizes check_sequence(const char* op, std::int64_t gates, const Tensor& x
                         .hidden = weights[0][1].size(0),
                         .directions = static_cast<std::int64_t>(weights.size())};
   for (const auto& [ih, hh] : weights) {
-    const Shape wanted{s.input, gates * s.hidden};
-    check(ih.shape() == wanted, "{}: the input weight is {}; an input of {} and {} hidden need {}", op, ih.shape(),
-          x.shape(), s.hidden, wanted);
-    check_weight(op, "input weight", ih, wanted, x.dtype());
-    check_weight(op, "hidden weight", hh, {s.hidden, gates * s.hidden}, x.dtype());
+    const Shape input_side{s.input, gates * s.hidden}, hidden_side{s.hidden, gates * s.hidden};
+    check(ih.shape() == input_side, "{}: the input weight is {}; an input of {} and {} hidden need {}", op, ih.shape(),
+          x.shape(), s.hidden, input_side);
+    check(hh.shape() == hidden_side, "{}: the hidden weight is {}; {} hidden need {}", op, hh.shape(), s.hidden,
+          hidden_side);
+    check_weight(op, "input weight", ih, input_side, x.dtype());
+    check_weight(op, "hidden weight", hh, hidden_side, x.dtype());
   }
   if (!h0.defined()) return s;
   const Shape wanted{s.directions, s.batch, s.hidden};
