@@ -24,6 +24,8 @@ Linear::Linear(LinearOptions options, Rng& rng) : options_(options) {
 
 Tensor Linear::weight() const {
   if (tied_) return array_;
+  // Only in a Substitution is the array anything but a contiguous leaf.
+  if (!array_.is_leaf() || !array_.is_contiguous()) return array_.t();
   const NoGrad no_grad;
   return array_.part(transposed(array_));
 }

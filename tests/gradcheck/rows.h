@@ -19,6 +19,8 @@ std::vector<GradcheckRow> rows_compare();
 std::vector<GradcheckRow> rows_dropout();
 std::vector<GradcheckRow> rows_layer_norm();
 std::vector<GradcheckRow> rows_loss();
+std::vector<GradcheckRow> rows_layers();
+std::vector<GradcheckRow> rows_gru();
 std::vector<GradcheckRow> rows_decoder();
 
 /// The whole table.

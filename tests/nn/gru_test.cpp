@@ -8,12 +8,17 @@
 #include <rill/core/core.h>
 #include <rill/nn/gru.h>
 #include <rill/nn/init.h>
+#include <support/expect.h>
 #include <support/gradcheck_table.h>
+#include <support/reference.h>
 #include <support/same.h>
 
 namespace {
 
 using namespace rill;
+using test::check_error;
+using test::largest_difference;
+using test::Reference;
 using test::same;
 using Tensors = std::vector<Tensor>;
 
@@ -63,23 +68,6 @@ void same_layer(const Layer& l) {
 Tensor random(const Shape& shape, std::uint64_t seed) {
   Rng rng(seed);
   return randn(shape, rng);
-}
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const auto x = a.to_vector(), y = b.to_vector();
-  double largest = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) largest = std::max(largest, std::abs(x[i] - y[i]));
-  return largest;
 }
 
 }  // namespace
@@ -132,35 +120,6 @@ TEST_CASE("gru: the op equals its definition for batches and sequences of no siz
 
 namespace {
 
-/// The reference values of one case, whose names begin with `prefix`.
-class Reference {
- public:
-  Reference(const std::string& file, std::string prefix)
-      : file_(load_safetensors(std::string(RILL_TEST_DATA) + "/" + file)), prefix_(std::move(prefix)) {}
-
-  /// The tensor, undefined when the case has none of the name.
-  Tensor operator()(const std::string& name) const {
-    const Tensor* t = file_.find(prefix_ + "/" + name);
-    return t ? *t : Tensor();
-  }
-  void load_into(nn::Module& m) const {
-    nn::NamedParameters state;
-    for (const auto& [name, parameter] : m.named_parameters())
-      state.emplace_back(name, (*this)("param." + name));
-    m.to(float64);
-    m.load_state_dict(state);
-  }
-  void check_gradients(const nn::Module& m) const {
-    for (const auto& [name, parameter] : m.named_parameters()) {
-      CHECK_MESSAGE(largest_difference(parameter.grad(), (*this)("grad.param." + name)) < 1e-10, name);
-    }
-  }
-
- private:
-  SafetensorsFile file_;
-  std::string prefix_;
-};
-
 void check_layer(const std::string& file, const std::string& prefix, nn::GRUOptions options) {
   CAPTURE(prefix);
   options.input_size = 5;
@@ -169,16 +128,14 @@ void check_layer(const std::string& file, const std::string& prefix, nn::GRUOpti
   nn::GRU gru(options, rng);
   const Reference want(file, prefix);
   want.load_into(gru);
-  Tensor x = want("in.input"), h0 = want("in.h_0");
-  x.set_requires_grad();
-  if (h0.defined()) h0.set_requires_grad();
+  const Tensor x = want.input("input"), h0 = want.input("h_0");
   const auto [output, h_n] = gru(x, {.h0 = h0, .lengths = want("in.lengths")});
-  CHECK(largest_difference(output, want("out.output")) < 1e-10);
-  CHECK(largest_difference(h_n, want("out.h_n")) < 1e-10);
+  want.check_equal(output, "out.output");
+  want.check_equal(h_n, "out.h_n");
   const Tensors roots{output, h_n}, gradients{want("gout.output"), want("gout.h_n")};
   backward(roots, gradients);
-  CHECK(largest_difference(x.grad(), want("grad.in.input")) < 1e-10);
-  if (h0.defined()) CHECK(largest_difference(h0.grad(), want("grad.in.h_0")) < 1e-10);
+  want.check_gradient(x, "input");
+  if (h0.defined()) want.check_gradient(h0, "h_0");
   want.check_gradients(gru);
 }
 
@@ -203,14 +160,12 @@ TEST_CASE("gru: a cell gives the reference values") {
     nn::GRUCell cell({.input_size = 5, .hidden_size = 6, .bias = bias}, rng);
     const Reference want("gru_cell.safetensors", bias ? "bias" : "no_bias");
     want.load_into(cell);
-    Tensor x = want("in.x"), h = want("in.h_prev");
-    x.set_requires_grad();
-    h.set_requires_grad();
+    const Tensor x = want.input("x"), h = want.input("h_prev");
     const Tensor next = cell(x, h);
-    CHECK(largest_difference(next, want("out.h")) < 1e-10);
+    want.check_equal(next, "out.h");
     next.backward(want("gout.h"));
-    CHECK(largest_difference(x.grad(), want("grad.in.x")) < 1e-10);
-    CHECK(largest_difference(h.grad(), want("grad.in.h_prev")) < 1e-10);
+    want.check_gradient(x, "x");
+    want.check_gradient(h, "h_prev");
     want.check_gradients(cell);
   }
 }
@@ -242,8 +197,7 @@ TEST_CASE("gru: what lies past the lengths changes nothing, not even when it is 
   const auto [output, h_n] = gru(junk, {.lengths = lengths});
   CHECK(largest_difference(output, gru(x, {.lengths = lengths}).output) == 0);
   sum(output).backward();
-  const auto dx = junk.grad().to_vector();
-  CHECK(std::all_of(dx.begin(), dx.end(), [](double v) { return std::isfinite(v); }));
+  CHECK(test::all_finite(junk.grad()));
   CHECK(sum(abs(junk.grad().select(1, 2))).item() == 0);
   CHECK(sum(abs(junk.grad().narrow(0, 2, 2).select(1, 0))).item() == 0);
 }
@@ -289,12 +243,12 @@ TEST_CASE("gru: a state or weight changed in place before the gradient is an err
   SUBCASE("state") {
     const auto out = gru(x);
     out.output.detach().fill_(1);
-    CHECK(error_of([&] { sum(out.output).backward(); }).find("changed in place") != std::string::npos);
+    check_error([&] { sum(out.output).backward(); }, "changed in place");
   }
   SUBCASE("weight") {
     const auto out = gru(x);
     nn::init::zeros_(gru.parameter("weight_hh_l0"));
-    CHECK(error_of([&] { sum(out.output).backward(); }).find("changed in place") != std::string::npos);
+    check_error([&] { sum(out.output).backward(); }, "changed in place");
   }
 }
 
@@ -315,10 +269,8 @@ TEST_CASE("gru: large inputs saturate instead of overflowing") {
   x.set_requires_grad();
   const auto out = gru(x);
   sum(out.output).backward();
-  for (const Tensor& t : {out.output, x.grad()}) {
-    const auto values = t.to_vector();
-    CHECK(std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); }));
-  }
+  CHECK(test::all_finite(out.output));
+  CHECK(test::all_finite(x.grad()));
 }
 
 TEST_CASE("gru: dropout acts between layers and only while training") {
@@ -364,45 +316,50 @@ TEST_CASE("gru: names and shapes of the parameters are PyTorch's") {
 TEST_CASE("gru: what does not fit is an error that names both sides") {
   Rng rng(3);
   const nn::GRU gru({.input_size = 4, .hidden_size = 5}, rng);
-  const auto says = [](const std::function<void()>& f, const char* text) {
-    const std::string message = error_of(f);
-    CHECK_MESSAGE(message.find(text) != std::string::npos, message);
-  };
-  says([&] { gru(zeros({2, 4})); }, "gru: the input is [2, 4]; this layer needs [T, B, 4]");
-  says([&] { gru(zeros({2, 3, 7})); }, "gru: the input is [2, 3, 7]; this layer needs [T, B, 4]");
-  says(
+  check_error([&] { gru(zeros({2, 4})); }, "gru: the input is [2, 4]; this layer needs [T, B, 4]");
+  check_error([&] { gru(zeros({2, 3, 7})); }, "gru: the input is [2, 3, 7]; this layer needs [T, B, 4]");
+  check_error(
       [&] {
         gru(zeros({2, 3, 4}), {.h0 = zeros({1, 2, 5})});
       },
       "gru: h0 is [1, 2, 5]; an input of [2, 3, 4] needs [1, 3, 5]");
-  says([&] { gru(zeros({2, 3, 4}), {.lengths = tensor<std::int64_t>({1, 2})}); }, "lengths are int64 [2]");
-  says(
+  check_error(
+      [&] {
+        gru(zeros({2, 3, 4}), {.lengths = tensor<std::int64_t>({1, 2})});
+      },
+      "lengths are int64 [2]");
+  check_error(
       [&] {
         gru(zeros({2, 3, 4}), {.lengths = tensor<std::int64_t>({1, 3, 2})});
       },
       "length 3 of sequence 1 is outside 0..2");
-  says(
+  check_error(
       [&] {
         gru(zeros({2, 3, 4}), {.lengths = tensor<std::int64_t>({1, -1, 2})});
       },
       "length -1 of sequence 1 is outside 0..2");
-  says([&] { gru(zeros({2, 3, 4}, float64)); }, "dtypes float64 (input) and float32 (input weight) differ");
-  says([&] { gru(zeros({2, 3, 4}, int64)); }, "gru: the input is int64");
-  says([&] { nn::GRU({.input_size = 0, .hidden_size = 5}, rng); }, "input_size 0");
-  says([&] { nn::GRU({.input_size = 2, .hidden_size = 5, .dropout = 1.5}, rng); }, "p 1.5 is outside 0..1");
+  check_error(
+      [&] {
+        gru(zeros({2, 3, 4}, float64));
+      },
+      "dtypes float64 (input) and float32 (input weight) differ");
+  check_error([&] { gru(zeros({2, 3, 4}, int64)); }, "gru: the input is int64");
+  check_error([&] { nn::GRU({.input_size = 0, .hidden_size = 5}, rng); }, "input_size 0");
+  check_error([&] { nn::GRU({.input_size = 2, .hidden_size = 5, .dropout = 1.5}, rng); },
+              "p 1.5 is outside 0..1");
   const nn::GRUCell cell({.input_size = 4, .hidden_size = 5}, rng);
-  says([&] { cell(zeros({3, 2})); }, "gru: the input is [3, 2]; a cell needs [B, 4]");
-  says(
+  check_error([&] { cell(zeros({3, 2})); }, "gru: the input is [3, 2]; a cell needs [B, 4]");
+  check_error(
       [&] {
         cell(zeros({3, 4}), zeros({2, 5}));
       },
       "gru: the state is [2, 5]; an input of [3, 4] needs [3, 5]");
   nn::GruWeights wrong = cell.weights();
   wrong.hh = zeros({5, 12});
-  says(
+  check_error(
       [&] {
         nn::gru_sequence(zeros({2, 3, 4}), std::span(&wrong, 1));
       },
       "gru: the hidden weight is [5, 12]; 5 hidden need [5, 15]");
-  says([&] { nn::gru_sequence(zeros({2, 3, 4}), {}); }, "gru: 0 directions");
+  check_error([&] { nn::gru_sequence(zeros({2, 3, 4}), {}); }, "gru: 0 directions");
 }

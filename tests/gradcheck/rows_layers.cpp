@@ -1,0 +1,68 @@
+#include <rill/nn/embedding.h>
+#include <rill/nn/gradcheck.h>
+#include <rill/nn/gru.h>
+#include <rill/nn/layer_norm.h>
+#include <rill/nn/linear.h>
+
+#include <gradcheck/rows.h>
+
+#include <iterator>
+#include <memory>
+#include <utility>
+
+namespace test {
+
+using rill::Tensor;
+using Inputs = std::vector<Tensor>;
+namespace nn = rill::nn;
+
+namespace {
+
+/// A module as a function of all its parameters and of `inputs`.
+template <class M, class F>
+GradcheckRow module_row(const char* op,
+                        typename std::decay<decltype(std::declval<M>().options())>::type options, F call,
+                        const Inputs& inputs) {
+  rill::Rng rng(700);
+  const auto module = std::make_shared<M>(std::move(options), rng);
+  module->to(rill::float64);
+  module->eval();
+  Inputs all = module->parameters();
+  const std::size_t count = all.size();
+  all.insert(all.end(), inputs.begin(), inputs.end());
+  const auto f = [module, call, count](const Inputs& given) {
+    const nn::Substitution substitution(*module, std::span(given).first(count));
+    return Inputs(call(*module, Inputs(given.begin() + static_cast<std::ptrdiff_t>(count), given.end())));
+  };
+  return {op, f, all};
+}
+
+Inputs both(const nn::SequenceOutput& out) { return {out.output, out.h_n}; }
+
+}  // namespace
+
+std::vector<GradcheckRow> rows_layers() {
+  const auto apply = [](const auto& m, const Inputs& in) { return Inputs{m(in[0])}; };
+  const Tensor ids = rill::tensor<std::int64_t>({1, 3, 1, 0}, {2, 2});
+  const Tensor lengths = rill::tensor<std::int64_t>({2, 3});
+  std::vector<GradcheckRow> rows;
+  rows.push_back(module_row<nn::Linear>("Linear", {.in_features = 3, .out_features = 4}, apply,
+                                        {input({2, 2, 3}, 701)}));
+  rows.push_back(
+      module_row<nn::Embedding>("Embedding", {.num_embeddings = 4, .embedding_dim = 3}, apply, {ids}));
+  rows.push_back(
+      module_row<nn::LayerNorm>("LayerNorm", {.normalized_shape = {2, 3}}, apply, {input({3, 2, 3}, 702)}));
+  rows.push_back(
+      module_row<nn::GRUCell>("GRUCell", {.input_size = 3, .hidden_size = 2},
+                              [](const nn::GRUCell& m, const Inputs& in) { return Inputs{m(in[0], in[1])}; },
+                              {input({2, 3}, 703), input({2, 2}, 704)}));
+  rows.push_back(module_row<nn::GRU>(
+      "GRU", {.input_size = 2, .hidden_size = 2, .num_layers = 2, .batch_first = true, .bidirectional = true},
+      [lengths](const nn::GRU& m, const Inputs& in) {
+        return both(m(in[0], {.h0 = in[1], .lengths = lengths}));
+      },
+      {input({2, 3, 2}, 705), input({4, 2, 2}, 706)}));
+  return rows;
+}
+
+}  // namespace test
