@@ -103,6 +103,16 @@ TEST_CASE("schedule: state goes on where it was, whatever the rate at constructi
   CHECK(two.lr() == one.lr());
 }
 
+TEST_CASE("schedule: epochs of the cooldown do not count") {
+  SGD sgd({group(1)});
+  ReduceLROnPlateau schedule(sgd, {.factor = 0.5, .patience = 0, .cooldown = 2});
+  const std::vector<double> want{1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125};
+  for (double lr : want) {
+    schedule.step(1);
+    CHECK(sgd.lr() == lr);
+  }
+}
+
 TEST_CASE("schedule: plateau state goes on where it was") {
   const std::vector<double> metrics{5, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3};
   const ReduceLROnPlateauOptions options{.factor = 0.5, .patience = 1, .cooldown = 1};
