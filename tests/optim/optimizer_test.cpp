@@ -235,15 +235,17 @@ TEST_CASE("optim: options and parameters that make no sense are refused") {
 }
 
 TEST_CASE("optim: a centred RMSprop survives gradients that never change") {
-  std::vector<Tensor> parameters{leaf({256}, 1)};
-  RMSprop rmsprop(parameters, {.alpha = 0.9, .centered = true});
+  std::vector<Tensor> parameters{leaf({4096}, 1)};
+  RMSprop rmsprop(parameters, {.alpha = 0.5, .centered = true});
   Rng rng(2);
-  const Tensor g = randn({256}, rng);
-  for (int k = 0; k < 300; ++k) {
+  const Tensor g = randn({4096}, rng);
+  for (int k = 0; k < 100; ++k) {
     parameters[0].set_grad(g);
     rmsprop.step();
   }
-  for (double v : parameters[0].to_vector()) CHECK(std::isfinite(v));
+  int bad = 0;
+  for (double v : parameters[0].to_vector()) bad += !std::isfinite(v);
+  CHECK(bad == 0);
 }
 
 TEST_CASE("optim: moments below the normal range become zero") {
