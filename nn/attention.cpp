@@ -190,7 +190,8 @@ AdditiveAttentionOptions with_defaults(AdditiveAttentionOptions o) {
   return o;
 }
 
-/// Keys [S, B, A] = values [S, B, M] · weight [M, A] + bias, of the valid positions alone; 0 past a row's length.
+/// Keys [S, B, A] = values [S, B, M] · weight [M, A] + bias, of the valid positions alone; 0 past a row's
+/// length.
 Tensor project_keys(const SequenceRows& rows, const Tensor& values, const Tensor& weight,
                     const Tensor& bias) {
   check(values.dtype() == weight.dtype(), "attention: encoder outputs are {}, the parameters {}; use .to({})",

@@ -32,9 +32,9 @@ struct Attended {
   Tensor weights;  ///< [B, 1, S]
 };
 
-/// softmax(v · tanh(query + keys)) and the values' mean under it, as one op: query [B, A], v [A], memory of B sources whose keys are
-/// [S, B, A]. Backward computes the tanh again instead of keeping S·B·A numbers. Throws "attention: …" naming both sides where
-/// sizes do not fit each other.
+/// softmax(v · tanh(query + keys)) and the values' mean under it, as one op: query [B, A], v [A], memory of B
+/// sources whose keys are [S, B, A]. Backward computes the tanh again instead of keeping S·B·A numbers.
+/// Throws "attention: …" naming both sides where sizes do not fit each other.
 Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory);
 
 namespace reference {
@@ -48,14 +48,15 @@ struct AdditiveAttentionOptions {
   std::int64_t attention_size = 0;  ///< A; 0: hidden_size
 };
 
-/// Additive attention with parameters `v` [A] (uniform in ±1/√A), `attn.weight` [A, H + M] and `attn.bias` [A].
+/// Additive attention with parameters `v` [A] (uniform in ±1/√A), `attn.weight` [A, H + M] and `attn.bias`
+/// [A].
 class AdditiveAttention final : public Module {
  public:
   /// Throws when a size is negative or hidden_size is 0.
   AdditiveAttention(AdditiveAttentionOptions options, Rng& rng);
 
-  /// Projects the keys of encoder outputs [S, B, M], time-major or a transposed batch-first tensor. `lengths` [B] int64 in
-  /// 0 … S, or undefined. Throws when they do not fit each other.
+  /// Projects the keys of encoder outputs [S, B, M], time-major or a transposed batch-first tensor. `lengths`
+  /// [B] int64 in 0 … S, or undefined. Throws when they do not fit each other.
   Memory prepare(const Tensor& encoder_outputs, const Tensor& lengths = Tensor()) const;
   /// Attends with hidden [B, H] or [1, B, H].
   Attended operator()(const Tensor& hidden, const Memory& memory) const;

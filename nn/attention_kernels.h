@@ -5,8 +5,8 @@
 
 namespace rill::kernels {
 
-/// What one query attends to: `positions` keys [positions, size] and values [positions, width], whose rows lie
-/// `key_stride` and `value_stride` elements apart.
+/// What one query attends to: `positions` keys [positions, size] and values [positions, width], whose rows
+/// lie `key_stride` and `value_stride` elements apart.
 template <class T>
 struct AttentionSource {
   std::int64_t positions;
@@ -20,7 +20,8 @@ struct AttentionSource {
 
 /// weights[s] = softmax_s(v · tanh(query + keys[s])); context [width] = Σ_s weights[s] values[s].
 ///
-/// Without positions the context is 0. The result depends on the positions alone, not on what lies around them.
+/// Without positions the context is 0. The result depends on the positions alone, not on what lies around
+/// them.
 template <class T>
 void attend(const AttentionSource<T>& source, const T* query, const T* v, T* weights, T* context) noexcept;
 
@@ -33,8 +34,8 @@ struct AttentionGradients {
   std::int64_t key_stride;
 };
 
-/// The gradients of `attend` from those of its context [width] and its weights [positions] (or null). The tanh is computed
-/// again rather than kept. `dscores` [positions] is working space.
+/// The gradients of `attend` from those of its context [width] and its weights [positions] (or null). The
+/// tanh is computed again rather than kept. `dscores` [positions] is working space.
 template <class T>
 void attend_backward(const AttentionSource<T>& source, const T* query, const T* v, const T* weights,
                      const T* dcontext, const T* dweights, T* dscores,

@@ -56,7 +56,8 @@ inline Tensor dense_rows(const Tensor& x) {
   return !x.defined() || x.size(-1) <= 1 || x.stride(-1) == 1 ? x : x.contiguous();
 }
 
-/// The gradient of one row's values: `to` [S, B, M] at `row` = weights [steps, S]ᵀ · dcontext [steps, M]; 0 past the row's length.
+/// The gradient of one row's values: `to` [S, B, M] at `row` = weights [steps, S]ᵀ · dcontext [steps, M]; 0
+/// past the row's length.
 template <class T>
 void values_gradient(const AttentionRows<T>& sources, std::int64_t row, std::int64_t steps, const T* weights,
                      const T* dcontext, const Tensor& to) noexcept {

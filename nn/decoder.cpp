@@ -186,8 +186,8 @@ DecoderStep AttentionDecoder::step(const Tensor& tokens, const Tensor& hidden, c
 
 /// What the output layer reads.
 Tensor AttentionDecoder::read_out(const Tensor& joined) const {
-  if (!readout_) return features_dropout_(joined);
-  return features_dropout_(tanh((*readout_)(joined)));
+  const Tensor read = features_dropout_(joined);
+  return readout_ ? features_dropout_(tanh((*readout_)(read))) : read;
 }
 
 Tensor AttentionDecoder::log_probs(const DecoderFeatures& features) const {

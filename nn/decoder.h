@@ -5,8 +5,8 @@
 ///   context = attention of h over m
 ///   h'      = cell(relu([e; context]), h)               cell: GRU or RAU
 ///   log p   = log_softmax(out [h'; context])            with `output_embedding`: out [h'; context; e]
-/// Under teacher forcing the whole sequence is one op: embeddings and their part of the gates ahead of it for all steps, the
-/// output layer and the loss after it.
+/// Under teacher forcing the whole sequence is one op: embeddings and their part of the gates ahead of it for
+/// all steps, the output layer and the loss after it.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ struct AttentionDecoderOptions {
   std::int64_t memory_size = 0;     ///< M, of the encoder outputs; 0: hidden_size
   std::int64_t attention_size = 0;  ///< A; 0: hidden_size
   double dropout = 0.1;             ///< of the embeddings
-  double features_dropout = 0;      ///< of what the output layer (or the readout) reads
+  double features_dropout = 0;      ///< of what the readout and the output layer read
   Cell cell = Cell::gru;
   bool attention = true;   ///< false: the context is the memory's first position, the same at every step
-  bool relu_input = true;  ///< the cell reads relu([e; context]), as the reference does; false: [e; context]
+  bool relu_input = true;  ///< the cell reads relu([e; context]); false: [e; context] itself
   bool output_embedding = false;  ///< the output layer reads [h'; context; e]
   std::int64_t readout_size = 0;  ///< a layer dropout(tanh(readout(..))) of this size before `out`; 0: none
   std::optional<std::int64_t> padding_idx = std::nullopt;  ///< a token whose embedding is 0 and stays so
@@ -58,17 +58,18 @@ struct DecoderStep {
   Tensor weights;    ///< [B, 1, S]
 };
 
-/// A recurrent decoder with additive attention; parameters `embedding.weight`, `attn.v`, `attn.attn.weight`, `attn.attn.bias`,
-/// `gru.weight_ih_l0` … (`rau.weight_xr` …), `out.weight`, `out.bias` (and `readout.…`).
+/// A recurrent decoder with additive attention; parameters `embedding.weight`, `attn.v`, `attn.attn.weight`,
+/// `attn.attn.bias`, `gru.weight_ih_l0` … (`rau.weight_xr` …), `out.weight`, `out.bias` (and `readout.…`).
 ///
-/// Token ids are int64. hidden is [B, H] or [1, B, H]. Where hidden, memory and tokens do not fit each other an error names both
-/// sides. T = 0 and B = 0 give empty results.
+/// Token ids are int64. hidden is [B, H] or [1, B, H]. Where hidden, memory and tokens do not fit each other
+/// an error names both sides. T = 0 and B = 0 give empty results.
 class AttentionDecoder final : public Module {
  public:
   /// Throws unless the sizes are positive and the dropouts lie in 0 … 1.
   AttentionDecoder(AttentionDecoderOptions options, Rng& rng);
 
-  /// What every verb attends to: once per source. encoder_outputs [S, B, M]; lengths [B] int64 in 0 … S, or undefined.
+  /// What every verb attends to: once per source. encoder_outputs [S, B, M]; lengths [B] int64 in 0 … S, or
+  /// undefined.
   Memory prepare(const Tensor& encoder_outputs, const Tensor& lengths = Tensor()) const;
 
   /// One step: tokens [B].
@@ -78,7 +79,8 @@ class AttentionDecoder final : public Module {
   /// Log-probabilities [.., V] of the next tokens.
   Tensor log_probs(const DecoderFeatures& features) const;
   Tensor log_probs(const Tensor& tokens, const Tensor& hidden, const Memory& memory) const;
-  /// Cross entropy with targets [T, B]; scores [T·B, V] never exist at once. `ignore_index` says which targets are padding.
+  /// Cross entropy with targets [T, B]; scores [T·B, V] never exist at once. `ignore_index` says which
+  /// targets are padding.
   Tensor loss(const DecoderFeatures& features, const Tensor& targets,
               const CrossEntropyOptions& options = {}) const;
   Tensor loss(const Tensor& tokens, const Tensor& hidden, const Memory& memory, const Tensor& targets,

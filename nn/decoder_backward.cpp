@@ -11,8 +11,8 @@ namespace {
 
 using rill::detail::raw;
 
-/// The gradients in the making. Those of the steps lie in the order of SequenceRows, what goes on from step to step or is summed over
-/// them by place.
+/// The gradients in the making. Those of the steps lie in the order of SequenceRows, what goes on from step
+/// to step or is summed over them by place.
 struct Gradients {
   Tensor gates, state, query;  // [N, G], [N, G] of h·W, [N, A]
   Tensor before, read;         // [N, H] states and [N, M] contexts that the weights were multiplied with

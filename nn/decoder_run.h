@@ -38,8 +38,8 @@ T* raw_or_null(const Tensor& t) noexcept {
   return t.defined() ? rill::detail::raw<T>(t) : nullptr;
 }
 
-/// What the steps compute and the gradient needs: a row for each row of SequenceRows, or, where nothing is recorded, only
-/// for each place, written over at every step.
+/// What the steps compute and the gradient needs: a row for each row of SequenceRows, or, where nothing is
+/// recorded, only for each place, written over at every step.
 struct DecoderWorkings {
   bool kept;
   Tensor queries, gates, q;

@@ -23,7 +23,8 @@ using detail::states_before;
 using Sizes = detail::DecoderSizes;
 using Workings = detail::DecoderWorkings;
 
-// --- forward --------------------------------------------------------------------------------------------------------
+// --- forward
+// --------------------------------------------------------------------------------------------------------
 
 template <class T, class Step>
 struct Forward {

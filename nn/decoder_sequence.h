@@ -1,8 +1,9 @@
 /// The recurrence of the attention decoder over all steps of given tokens, as one op.
 ///
-/// What does not depend on the recurrence happens outside: the embeddings' part of the gates before, the output layer and the loss
-/// behind. Inside, per step and for the batch rows of one thread: a product with the query and gate weights, the
-/// attention, a product of the context, the gates. Backward goes down in time, then makes each weight's gradient as one product.
+/// What does not depend on the recurrence happens outside: the embeddings' part of the gates before, the
+/// output layer and the loss behind. Inside, per step and for the batch rows of one thread: a product with
+/// the query and gate weights, the attention, a product of the context, the gates. Backward goes down in
+/// time, then makes each weight's gradient as one product.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace rill::nn {
 /// The recurrent unit of a decoder.
 enum class Cell : std::uint8_t { gru, rau };
 
-/// The weights that a step multiplies, as they are stored; G is 3H for GRU (r, z, n), 4H for RAU (r, z, h, a).
+/// The weights that a step multiplies, as they are stored; G is 3H for GRU (r, z, n), 4H for RAU (r, z, h,
+/// a).
 struct DecoderWeights {
   Tensor query;      ///< [H, A], from the state to the attention; undefined without attention
   Tensor v;          ///< [A]; undefined without attention
@@ -39,8 +41,9 @@ struct DecoderOutputs {
   Tensor hidden;   ///< [B, H], the state after each sequence's last step
 };
 
-/// Runs the recurrence: context from the attention of h (without attention: the memory's first position), then
-/// h' = cell(gates + relu(context) · W_c, h); without `relu_context` the context itself. Sizes are the caller's care.
+/// Runs the recurrence: context from the attention of h (without attention: the memory's first position),
+/// then h' = cell(gates + relu(context) · W_c, h); without `relu_context` the context itself. Sizes are the
+/// caller's care.
 DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& inputs,
                                 const DecoderWeights& weights, const Memory& memory, bool relu_context);
 

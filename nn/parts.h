@@ -6,7 +6,8 @@
 
 namespace rill::nn::detail {
 
-/// view(array) as a parameter of its own: a part of the leaf, or a recorded view where the array was computed (Substitution).
+/// view(array) as a parameter of its own: a part of the leaf, or a recorded view where the array was computed
+/// (Substitution).
 template <class View>
 Tensor part_of(const Tensor& array, View&& view) {
   if (!array.is_leaf() || !array.is_contiguous()) return view(array);

@@ -1,6 +1,6 @@
 /// Sequence to sequence: a recurrent encoder, and a decoder that attends to it.
 ///
-///   outputs, last = encoder(dropout(embedding(source)))    GRU or RAU, of some layers, in one or both directions
+///   outputs, last = encoder(dropout(embedding(source)))    GRU or RAU: layers, one or both directions
 ///   h_0           = bridge(last state of the last layer)
 ///   p(target)     = decoder(target shifted by one, h_0, outputs)
 #pragma once
@@ -33,8 +33,7 @@ struct Seq2SeqOptions {
   std::int64_t hidden_size = 0;    ///< H, of encoder and decoder
   std::int64_t num_layers = 1;     ///< of the encoder
   bool bidirectional = false;
-  Directions directions =
-      Directions::sum;  ///< of a bidirectional encoder's outputs: what is attended to has H or 2H features
+  Directions directions = Directions::sum;  ///< of the encoder's outputs: the memory has H or 2H features
   Bridge bridge = Bridge::sum;
   Cell cell = Cell::gru;  ///< of encoder and decoder
   double dropout = 0.1;   ///< of both languages' embeddings and between the encoder's layers
@@ -54,11 +53,12 @@ struct Encoded {
   Tensor hidden;  ///< [B, H]
 };
 
-/// An encoder and a decoder with attention; parameters `embedding.weight`, `encoder.…`, `bridge.…` (when it projects) and
-/// `decoder.…`.
+/// An encoder and a decoder with attention; parameters `embedding.weight`, `encoder.…`, `bridge.…` (when it
+/// projects) and `decoder.…`.
 ///
-/// Token ids are int64, time-major: source [S, B] with lengths [B] in 0 … S (undefined: all S), target_in and target_out [T, B], the same
-/// tokens shifted by one. Past its length a source costs nothing and changes nothing.
+/// Token ids are int64, time-major: source [S, B] with lengths [B] in 0 … S (undefined: all S), target_in and
+/// target_out [T, B], the same tokens shifted by one. Past its length a source costs nothing and changes
+/// nothing.
 class Seq2Seq final : public Module {
  public:
   /// Throws unless sizes are positive and dropouts lie in 0 … 1.

@@ -34,7 +34,8 @@ struct Setting {
   }
 };
 
-/// gates, embedded, hidden, then the weights query, v, context, hidden, bias, candidate, then keys and values.
+/// gates, embedded, hidden, then the weights query, v, context, hidden, bias, candidate, then keys and
+/// values.
 Tensors inputs_of(const Setting& s) {
   std::uint64_t seed = 1;
   const auto next = [&](const Shape& shape, bool wanted = true) {
@@ -137,7 +138,8 @@ TEST_CASE("decoder: the op equals its definition without attention") {
   same_decoder({.cell = Cell::rau, .embedded = 2, .attention = false, .relu = false});
 }
 
-// --- the module -----------------------------------------------------------------------------------------------------
+// --- the module
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 
