@@ -69,9 +69,16 @@ void sum_rows_into(const Slot& slot, const Tensor& x) {
   const Tensor rows = x.stride(-1) == 1 || x.size(-1) <= 1 ? x : x.contiguous();
   Tensor sums = slot.to.is_contiguous() ? slot.to : empty(slot.to.shape(), slot.to.dtype());
   const bool direct = slot.to.is_contiguous();
+  // Columns do not depend on each other, so they may be shared out anyhow.
+  constexpr std::int64_t block = 64, elements_worth_a_thread = 65536;
+  const std::int64_t m = rows.shape()[0], n = rows.shape()[1];
+  const std::int64_t grain = std::max<std::int64_t>(1, elements_worth_a_thread / (block * std::max<std::int64_t>(m, 1)));
   visit_floating("sum", x.dtype(), [&]<class T>(Type<T>) {
-    kernels::sum_rows<T>(rows.shape()[0], rows.shape()[1], detail::raw<const T>(rows), rows.strides()[0],
-                         direct ? static_cast<T>(slot.beta) : T{0}, detail::raw<T>(sums));
+    parallel_for((n + block - 1) / block, grain, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * block, columns = std::min(end * block, n) - first;
+      kernels::sum_rows<T>(m, columns, detail::raw<const T>(rows) + first, rows.strides()[0],
+                           direct ? static_cast<T>(slot.beta) : T{0}, detail::raw<T>(sums) + first);
+    });
   });
   if (direct) return;
   Tensor target = slot.to;
