@@ -32,6 +32,9 @@ template <class T>
 struct Right {
   const T* data;
   std::int64_t height;
+
+  // From column j on, the first of a panel.
+  Right from(std::int64_t j) const noexcept { return {data + j * height, height}; }
 };
 
 template <class T, class Level>
@@ -48,60 +51,46 @@ struct Layout {
   }
 };
 
-// C is not aligned as a vector, hence the copies, which become unaligned loads and stores.
-template <class T, class Level>
-RILL_INLINE void store(typename Layout<T, Level>::Vector& sum, std::int64_t columns, T beta, T* c) noexcept {
-  using L = Layout<T, Level>;
-  if (columns >= L::lanes) {
-    typename L::Vector old = {};
-    if (beta != T(0)) std::memcpy(&old, c, sizeof(old));
-    old = sum + beta * old;
-    std::memcpy(c, &old, sizeof(old));
-  } else {
-    T lanes[L::lanes];
-    std::memcpy(lanes, &sum, sizeof(sum));
-    for (std::int64_t j = 0; j < columns; ++j) c[j] = beta == T(0) ? lanes[j] : lanes[j] + beta * c[j];
-  }
-}
-
-// `across` vectors from one panel or more; `columns` is how many columns exist from the tile's first on.
+// `across` vectors from one panel or more.
 template <class T, class Level, int rows, int across, bool packed_left>
-RILL_INLINE void tile(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta,
-                      T* c, std::int64_t ldc) noexcept {
+RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
+                      std::int64_t ldc) noexcept {
   using L = Layout<T, Level>;
-  // The lines of C are on their way while k runs.
-#pragma GCC unroll 16
-  for (int i = 0; i < rows; ++i) {
-#pragma GCC unroll 16
-    for (int v = 0; v < across; ++v) __builtin_prefetch(c + i * ldc + v * L::lanes, 1);
-  }
   typename L::Vector sums[rows][across] = {};
+  const T* panel = b.data;
   for (std::int64_t p = 0; p < k; ++p) {
     typename L::Vector right[across];
 #pragma GCC unroll 16
     for (int v = 0; v < across; ++v) {
-      const T* row = b.data + (v / Level::vectors * b.height + p) * L::width;
+      const T* row = panel + v / Level::vectors * b.height * L::width;
       right[v] = reinterpret_cast<const typename L::Vector*>(row)[v % Level::vectors];
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
-      const T left = packed_left ? a[p * rows + i] : a[i * lda + p];
+      const T left = packed_left ? a[i] : a[i * lda];
 #pragma GCC unroll 16
       for (int v = 0; v < across; ++v) sums[i][v] += left * right[v];
     }
+    panel += L::width;
+    a += packed_left ? rows : 1;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 16
     for (int v = 0; v < across; ++v) {
-      store<T, Level>(sums[i][v], columns - v * L::lanes, beta, c + i * ldc + v * L::lanes);
+      // C is not aligned as a vector, hence the copies, which become unaligned loads and stores.
+      T* to = c + i * ldc + v * L::lanes;
+      typename L::Vector old = {};
+      if (beta != T(0)) std::memcpy(&old, to, sizeof(old));
+      old = sums[i][v] + beta * old;
+      std::memcpy(to, &old, sizeof(old));
     }
   }
 }
 
 template <class T>
-using Tile = void (*)(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta,
-                      T* c, std::int64_t ldc) noexcept;
+using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
+                      std::int64_t ldc) noexcept;
 
 // The transpose of a square block, as wide as a vector: `to` has rows `width` apart. Each round interleaves the halves.
 template <class T, class Level, std::size_t... lane>
@@ -127,22 +116,22 @@ RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::index_seq
 }
 
 template <class T>
-using Tile = void (*)(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta,
-                      T* c, std::int64_t ldc) noexcept;
+using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
+                      std::int64_t ldc) noexcept;
 
 // A level: bytes of a vector, vectors across a panel, how many vectors of C its registers hold, and what runs on it.
-#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                          \
-  struct Name {                                                                                             \
-    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;                  \
-    template <class T, int rows, int across, bool packed_left>                                              \
-    target_ static void run(std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, Right<T> b, \
-                            T beta, T* c, std::int64_t ldc) noexcept {                                      \
-      tile<T, Name, rows, across, packed_left>(columns, k, a, lda, b, beta, c, ldc);                        \
-    }                                                                                                       \
-    template <class T>                                                                                      \
-    target_ static void turn(const T* from, std::int64_t ld, T* to) noexcept {                              \
-      transpose<T, Name>(from, ld, to, std::make_index_sequence<bytes / sizeof(T)>());                      \
-    }                                                                                                       \
+#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                  \
+  struct Name {                                                                                     \
+    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;          \
+    template <class T, int rows, int across, bool packed_left>                                      \
+    target_ static void run(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c, \
+                            std::int64_t ldc) noexcept {                                            \
+      tile<T, Name, rows, across, packed_left>(k, a, lda, b, beta, c, ldc);                         \
+    }                                                                                               \
+    template <class T>                                                                              \
+    target_ static void turn(const T* from, std::int64_t ld, T* to) noexcept {                      \
+      transpose<T, Name>(from, ld, to, std::make_index_sequence<bytes / sizeof(T)>());              \
+    }                                                                                               \
   };
 #if defined(__x86_64__)
 RILL_LEVEL(Avx512, 64, 3, 24, __attribute__((target("arch=x86-64-v4"))))
@@ -156,6 +145,7 @@ template <class T>
 struct Form {
   static constexpr int tallest = 8;
   static constexpr int widest = 3;
+  static constexpr int most_lanes = 64 / sizeof(T);
   std::int64_t lanes;
   std::int64_t width;
   int most_rows;
@@ -184,6 +174,7 @@ template <class T, class Level>
 constexpr Form<T> form_of() {
   using L = Layout<T, Level>;
   static_assert(L::most_rows <= Form<T>::tallest && Level::vectors <= Form<T>::widest);
+  static_assert(L::lanes <= Form<T>::most_lanes);
   static_assert(column_block % L::width == 0);
   Form<T> f{};
   f.lanes = L::lanes;
@@ -218,6 +209,15 @@ struct Tiles {
   std::int64_t rows(std::int64_t tile) const { return first(tile + 1) - first(tile); }
 };
 
+// Has the lines of a tile of C on their way while k runs.
+template <class T>
+void prefetch(std::int64_t rows, std::int64_t columns, const T* c, std::int64_t ldc) noexcept {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; j += line) __builtin_prefetch(c + i * ldc + j, 1);
+  }
+}
+
 // C [m, n] = A [m, k] B + beta C for m <= row_block and k <= most_depth.
 template <class T>
 void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, Left<T> a, Right<T> b, T beta,
@@ -226,18 +226,27 @@ void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, 
   // More tiles than one are too high to take several panels.
   const int panels = tiles.count == 1 && !a.packed ? f.panels[m] : 1;
   for (std::int64_t t = 0; t < tiles.count; ++t) {
-    const std::int64_t first = tiles.first(t);
     const std::int64_t rows = tiles.rows(t);
-    const T* left = a.data + first * (a.packed ? k : a.stride);
-    T* const to = c + first * ldc;
-    for (std::int64_t j = 0; j < n;) {
-      const bool several = panels > 1 && j + (panels - 1) * f.width < n;
-      // The last panel may be narrow.
-      const std::int64_t vectors = (std::min(f.width, n - j) + f.lanes - 1) / f.lanes;
-      const auto& of_one = a.packed ? f.packed_left : f.one_panel;
-      const Tile<T> run = several ? f.several_panels[rows] : of_one[vectors][rows];
-      run(n - j, k, left, a.stride, {b.data + j * b.height, b.height}, beta, to + j, ldc);
-      j += (several ? panels : 1) * f.width;
+    const T* left = a.data + tiles.first(t) * (a.packed ? k : a.stride);
+    T* const row = c + tiles.first(t) * ldc;
+    std::int64_t j = 0;
+    for (; panels > 1 && j + panels * f.width <= n; j += panels * f.width) {
+      f.several_panels[rows](k, left, a.stride, b.from(j), beta, row + j, ldc);
+    }
+    const auto& of_one = a.packed ? f.packed_left : f.one_panel;
+    for (; j + f.width <= n; j += f.width) {
+      prefetch(rows, f.width, row + j, ldc);
+      of_one[f.width / f.lanes][rows](k, left, a.stride, b.from(j), beta, row + j, ldc);
+    }
+    if (j == n) continue;
+    // The last panel is narrow, and its last vector may reach beyond C.
+    const std::int64_t vectors = (n - j + f.lanes - 1) / f.lanes;
+    T result[Form<T>::tallest * Form<T>::widest * Form<T>::most_lanes];
+    of_one[vectors][rows](k, left, a.stride, b.from(j), T(0), result, vectors * f.lanes);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const T* from = result + i * vectors * f.lanes;
+      T* to = row + i * ldc + j;
+      for (std::int64_t q = 0; q < n - j; ++q) to[q] = beta == T(0) ? from[q] : from[q] + beta * to[q];
     }
   }
 }

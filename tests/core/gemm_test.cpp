@@ -246,15 +246,14 @@ TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the bor
   struct Size {
     std::int64_t m, n, k;
   };
-  for (const auto& [m, n, k] :
-       {Size{0, 5, 5}, Size{5, 0, 5}, Size{5, 5, 0}, Size{1, 1, 1}, Size{7, 47, 5}, Size{97, 50, 33},
-        Size{100, 770, 20}, Size{20, 30, 257}, Size{13, 801, 515}}) {
+  for (const Size& size : {Size{0, 5, 5}, Size{5, 0, 5}, Size{5, 5, 0}, Size{1, 1, 1}, Size{7, 47, 5},
+                           Size{97, 50, 33}, Size{100, 770, 20}, Size{20, 30, 257}, Size{13, 801, 515}}) {
     for (const int flags : {0, 1, 2, 3}) {
       for (const T beta : {T(0), T(1), T(-0.5)}) {
-        const Product<T> product(flags & 1, flags & 2, m, n, k, beta);
-        CAPTURE(m);
-        CAPTURE(n);
-        CAPTURE(k);
+        const Product<T> product(flags & 1, flags & 2, size.m, size.n, size.k, beta);
+        CAPTURE(size.m);
+        CAPTURE(size.n);
+        CAPTURE(size.k);
         REQUIRE(product.error(product.by_blocked_gemm(1000, 1000)) < tolerance<T>);
       }
     }
@@ -266,11 +265,10 @@ TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits, and those of pa
   for (const int flags : {0, 1, 2, 3}) {
     const Product<T> product(flags & 1, flags & 2, 110, 300, 530, T(1));
     const auto whole = product.by_blocked_gemm(1000, 1000);
-    for (const auto& [rows, columns] :
-         {std::pair<int, int>{1, 300}, {7, 300}, {110, 1}, {50, 64}, {96, 49}}) {
-      CAPTURE(rows);
-      CAPTURE(columns);
-      CHECK(same_bits(product.by_blocked_gemm(rows, columns), whole));
+    for (const auto& part : {std::pair<int, int>{1, 300}, {7, 300}, {110, 1}, {50, 64}, {96, 49}}) {
+      CAPTURE(part.first);
+      CAPTURE(part.second);
+      CHECK(same_bits(product.by_blocked_gemm(part.first, part.second), whole));
     }
     if (product.ta) continue;
     const Packed<T> packed(product.tb, product.k, product.n, product.b.data(), product.ldb);
@@ -286,21 +284,21 @@ TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of th
     std::int64_t m, n, k;
   };
   const int before = num_threads();
-  for (const auto& [m, n, k] : {Size{5, 7, 3},
-                                {1, 3000, 400},
-                                {300, 1, 4000},
-                                {256, 300, 70},
-                                {1000, 40, 64},
-                                {33, 2100, 65},
-                                {600, 515, 129},
-                                {40, 1000, 300}}) {
+  for (const Size& size : {Size{5, 7, 3},
+                           {1, 3000, 400},
+                           {300, 1, 4000},
+                           {256, 300, 70},
+                           {1000, 40, 64},
+                           {33, 2100, 65},
+                           {600, 515, 129},
+                           {40, 1000, 300}}) {
     for (const int flags : {0, 1, 2, 3}) {
-      const Product<T> product(flags & 1, flags & 2, m, n, k, flags == 3 ? T(1) : T(0));
+      const Product<T> product(flags & 1, flags & 2, size.m, size.n, size.k, flags == 3 ? T(1) : T(0));
       set_num_threads(1);
       const auto alone = product.by_parallel_gemm();
-      CAPTURE(m);
-      CAPTURE(n);
-      CAPTURE(k);
+      CAPTURE(size.m);
+      CAPTURE(size.n);
+      CAPTURE(size.k);
       CHECK(product.error(alone) < tolerance<T>);
       for (const int threads : {2, 3, 8}) {
         set_num_threads(threads);
