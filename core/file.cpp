@@ -35,7 +35,8 @@ std::filesystem::path temporary_name(const std::filesystem::path& target) {
   return target.parent_path() / fmt::format(".{}.{}-{}.part", base, ::getpid(), counter++);
 }
 
-/// Makes a rename last: the folder reaches the disk. Some file systems cannot do it; the file is whole all the same.
+/// Makes a rename last: the folder reaches the disk. Some file systems cannot do it; the file is whole all
+/// the same.
 void sync_folder(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -12,10 +12,10 @@ namespace rill {
 
 /// A file that appears as a whole or not at all.
 ///
-/// The bytes go to a hidden file in the same folder, which takes the place of the old file at commit(), after it
-/// reached the disk. Without commit() (an exception, a full disk) the old file stays as it was and the hidden one is
-/// removed. A symbolic link stays a link: what it points to is replaced. Every function throws Error naming the file
-/// and the system's reason.
+/// The bytes go to a hidden file in the same folder, which takes the place of the old file at commit(), after
+/// it reached the disk. Without commit() (an exception, a full disk) the old file stays as it was and the
+/// hidden one is removed. A symbolic link stays a link: what it points to is replaced. Every function throws
+/// Error naming the file and the system's reason.
 class AtomicFile {
  public:
   /// Begins to write; the path must not name a directory, device or pipe.
@@ -43,8 +43,8 @@ class AtomicFile {
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// The contents of a regular file of at most `max_bytes` bytes. Throws Error naming the file: missing, unreadable, not
-/// a regular file, too large.
+/// The contents of a regular file of at most `max_bytes` bytes. Throws Error naming the file: missing,
+/// unreadable, not a regular file, too large.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 }  // namespace rill

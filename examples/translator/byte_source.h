@@ -10,10 +10,12 @@
 
 namespace translator {
 
-/// Reads a regular file or an open descriptor; gzip data, known by its first two bytes, is unpacked on the way.
+/// Reads a regular file or an open descriptor; gzip data, known by its first two bytes, is unpacked on the
+/// way.
 ///
-/// Every function throws rill::Error naming the file: missing, unreadable, no regular file, damaged gzip data, data that
-/// unpacks without end, more than `max_bytes` bytes of text, a file that shrinks while it is read.
+/// Every function throws rill::Error naming the file: missing, unreadable, no regular file, damaged gzip
+/// data, data that unpacks without end, more than `max_bytes` bytes of text, a file that shrinks while it is
+/// read.
 class ByteSource {
  public:
   ByteSource(const std::string& path, std::uint64_t max_bytes);

@@ -10,11 +10,12 @@ namespace translator {
 /// Whether the bytes begin gzip data.
 bool is_gzip(std::string_view head);
 
-/// Why a file that begins with `head` cannot be read as lines of UTF-8, and what to do about it; nothing if it can.
+/// Why a file that begins with `head` cannot be read as lines of UTF-8, and what to do about it; nothing if
+/// it can.
 ///
-/// Knows UTF-16 and UTF-32, with a byte order mark or without (by their zero bytes), packed files, documents, pictures
-/// and data bases by their signatures, and other binary data by the share of zero bytes. `path` is for the command in
-/// the message.
+/// Knows UTF-16 and UTF-32, with a byte order mark or without (by their zero bytes), packed files, documents,
+/// pictures and data bases by their signatures, and other binary data by the share of zero bytes. `path` is
+/// for the command in the message.
 std::optional<std::string> refusal(std::string_view head, const std::string& path);
 
 /// A path as a word of a shell command: quoted if need be, "./" before a leading dash.

@@ -18,8 +18,8 @@ struct HeatMap {
 
 /// A self-contained SVG picture with a labelled square per weight and a scale from 0 to 1.
 ///
-/// Throws rill::Error if a side is empty, the number of weights is not rows × columns, or a weight is not finite.
-/// Weights outside 0 to 1 by rounding are drawn as 0 or 1.
+/// Throws rill::Error if a side is empty, the number of weights is not rows × columns, or a weight is not
+/// finite. Weights outside 0 to 1 by rounding are drawn as 0 or 1.
 std::string heat_map_svg(const HeatMap& map);
 
 }  // namespace translator

@@ -24,7 +24,8 @@ struct Split {
   std::string note;
 };
 
-/// Holds out a random part of the pairs such that no source and no target occurs on both sides (tokens compared).
+/// Holds out a random part of the pairs such that no source and no target occurs on both sides (tokens
+/// compared).
 Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& options = {});
 
 /// How many of `pairs` have a source that is among the sources of `others` (tokens compared).

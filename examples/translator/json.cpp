@@ -15,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Refuses an object with a name twice, of which a reader would have to choose one, and nesting beyond reason.
+/// Refuses an object with a name twice, of which a reader would have to choose one, and nesting beyond
+/// reason.
 class Strictness {
  public:
   bool operator()(int depth, json::parse_event_t event, const json& value) {

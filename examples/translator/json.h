@@ -1,4 +1,5 @@
-/// JSON files, read strictly: what is missing, of the wrong kind or not known is an error that names the file.
+/// JSON files, read strictly: what is missing, of the wrong kind or not known is an error that names the
+/// file.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,8 +11,8 @@
 
 namespace translator {
 
-/// The JSON value in a file. Throws rill::Error naming the file if it cannot be read, is larger than 256 MB, is no
-/// JSON, or has a name twice in an object.
+/// The JSON value in a file. Throws rill::Error naming the file if it cannot be read, is larger than 256 MB,
+/// is no JSON, or has a name twice in an object.
 nlohmann::json read_json(const std::string& path);
 
 /// Writes a value, two spaces an indent, replacing the file as a whole (see rill::write_file_atomically).

@@ -16,7 +16,8 @@ LineReader::LineReader(const std::string& path, const LineLimits& limits)
 LineReader::LineReader(int descriptor, const std::string& name, const LineLimits& limits)
     : source_(descriptor, name, limits.max_bytes), path_("FILE"), max_line_bytes_(limits.max_line_bytes) {}
 
-/// Looks at the first bytes: at four or more, but no further than the first line, which may come from a keyboard.
+/// Looks at the first bytes: at four or more, but no further than the first line, which may come from a
+/// keyboard.
 void LineReader::begin() {
   while (buffer_.size() < 4 && buffer_.find('\n') == std::string::npos && source_.read(buffer_)) {
   }

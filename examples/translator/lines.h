@@ -1,4 +1,5 @@
-/// Reading text files line by line, whatever a user hands over: every odd file is an error that names the cure.
+/// Reading text files line by line, whatever a user hands over: every odd file is an error that names the
+/// cure.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +18,10 @@ struct LineLimits {
 
 /// The lines of a file, one after the other, in constant memory.
 ///
-/// Only LF ends a line; the CRs before it are dropped, and a line without an end at the end of the file counts. A UTF-8
-/// byte order mark is dropped, gzip data is unpacked. Refused with an Error that says what the file is and how to
-/// convert it: UTF-16 and UTF-32 (with or without a mark), other packers and binary formats, lines that end in CR alone,
-/// and what ByteSource refuses.
+/// Only LF ends a line; the CRs before it are dropped, and a line without an end at the end of the file
+/// counts. A UTF-8 byte order mark is dropped, gzip data is unpacked. Refused with an Error that says what
+/// the file is and how to convert it: UTF-16 and UTF-32 (with or without a mark), other packers and binary
+/// formats, lines that end in CR alone, and what ByteSource refuses.
 class LineReader {
  public:
   /// Opens a file. Throws rill::Error as above.

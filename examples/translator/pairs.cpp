@@ -175,8 +175,8 @@ class Collector {
     }
   }
 
-  /// A stray bad line is skipped; many mean that the file is in another encoding, and the good lines are the few
-  /// without accents.
+  /// A stray bad line is skipped; many mean that the file is in another encoding, and the good lines are the
+  /// few without accents.
   void refuse_other_encoding() const {
     const Fault& bad = faults_[not_utf8];
     rill::check(bad.lines <= 2 || 10 * bad.lines <= lines_,

@@ -31,17 +31,19 @@ struct ReadOptions {
   LineLimits lines = {};
 };
 
-/// The pairs in columns 1 and 2 of a tab-separated file, in the order of the file; further columns are ignored.
+/// The pairs in columns 1 and 2 of a tab-separated file, in the order of the file; further columns are
+/// ignored.
 ///
-/// Lines without a tab, with an empty side, not in UTF-8 or longer than the limit are skipped; one note gives their
-/// count, the first line number and why. Duplicates are kept and noted. Throws rill::Error for what LineReader
-/// refuses, for a file without any pair ("no sentence pairs", naming CSV if it looks like it), and for a file that is
-/// mostly in another encoding.
+/// Lines without a tab, with an empty side, not in UTF-8 or longer than the limit are skipped; one note gives
+/// their count, the first line number and why. Duplicates are kept and noted. Throws rill::Error for what
+/// LineReader refuses, for a file without any pair ("no sentence pairs", naming CSV if it looks like it), and
+/// for a file that is mostly in another encoding.
 Pairs read_pairs(const std::string& path, const ReadOptions& options = {});
 
 /// The pairs of two parallel files: line n of one belongs to line n of the other.
 ///
-/// As read_pairs(); a tab is a space here. Throws rill::Error naming both counts if the files differ in lines.
+/// As read_pairs(); a tab is a space here. Throws rill::Error naming both counts if the files differ in
+/// lines.
 Pairs read_parallel(const std::string& source_path, const std::string& target_path,
                     const ReadOptions& options = {});
 

@@ -18,14 +18,15 @@ struct ProgressState {
   double seconds_left = 0;  ///< Negative: not known yet.
 };
 
-/// "epoch 3/20 [======>   ]  67 %  loss 1.234  12,345 tokens/s  0:42 left" in at most `columns` characters: the bar
-/// takes what the rest leaves free.
+/// "epoch 3/20 [======>   ]  67 %  loss 1.234  12,345 tokens/s  0:42 left" in at most `columns` characters:
+/// the bar takes what the rest leaves free.
 std::string progress_bar(const ProgressState& state, int columns);
 
 /// The same without the bar, for log files.
 std::string progress_line(const ProgressState& state);
 
-/// Shows the progress of one epoch on a stream, at most ten times a second on a terminal, every ten seconds elsewhere.
+/// Shows the progress of one epoch on a stream, at most ten times a second on a terminal, every ten seconds
+/// elsewhere.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;

@@ -17,7 +17,8 @@ bool is_number(std::string_view token) {
   return std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The apostrophe of an English plural owner stands before a space ("the boys' dog"), every other one does not.
+/// The apostrophe of an English plural owner stands before a space ("the boys' dog"), every other one does
+/// not.
 bool elides(std::string_view word) {
   return word.ends_with('\'') && !(word.size() > 2 && word.ends_with("s'"));
 }
@@ -29,7 +30,8 @@ std::string key_of(const Tokens& tokens, std::size_t sign) {
   return between_digits ? "0" + tokens[sign] + "0" : tokens[sign];
 }
 
-/// Whether a space (or the beginning) stands before each token; the tokens are found again in the normalised text.
+/// Whether a space (or the beginning) stands before each token; the tokens are found again in the normalised
+/// text.
 std::vector<bool> spaces_before(const Tokens& tokens, std::string_view normal) {
   std::vector<bool> spaces;
   std::size_t at = 0;

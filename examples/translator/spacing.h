@@ -15,8 +15,9 @@ namespace translator {
 
 /// Where a language puts spaces around its signs, learned from raw text.
 ///
-/// English writes "Ready?", French "Prêt ?": after observe() of enough sentences, join() does as the majority did. A
-/// sign never seen is spaced as in English. Signs between two digits ("2.0", "12:30") are counted apart.
+/// English writes "Ready?", French "Prêt ?": after observe() of enough sentences, join() does as the majority
+/// did. A sign never seen is spaced as in English. Signs between two digits ("2.0", "12:30") are counted
+/// apart.
 class Spacing {
  public:
   /// Counts the spaces around the signs of one raw sentence.
@@ -24,8 +25,8 @@ class Spacing {
 
   /// The sentence: tokens joined by single spaces but where the language has none.
   ///
-  /// No space follows a word's apostrophe (l'eau, don't) or stands inside unspaced scripts; straight quotes open and
-  /// close in turn.
+  /// No space follows a word's apostrophe (l'eau, don't) or stands inside unspaced scripts; straight quotes
+  /// open and close in turn.
   std::string join(const Tokens& tokens) const;
 
   /// {"?": [before, after, seen], …}; signs between digits are spelled "0?0".

@@ -15,8 +15,8 @@
 
 namespace translator {
 
-/// The words of one language: ids 0 to 3 are padding, start, end and the unknown word; then the words, most frequent
-/// first, equally frequent ones in the order of their bytes.
+/// The words of one language: ids 0 to 3 are padding, start, end and the unknown word; then the words, most
+/// frequent first, equally frequent ones in the order of their bytes.
 ///
 /// The four are no words: a text that holds "<pad>" or "</s>" gets an id above 3 for it.
 class Vocabulary {
@@ -41,7 +41,8 @@ class Vocabulary {
   /// The id of a word, or `unknown`.
   std::int64_t id(std::string_view word) const;
 
-  /// The text of an id: a word, unknown_text, or "<pad>", "<s>", "</s>". Throws rill::Error if it is out of range.
+  /// The text of an id: a word, unknown_text, or "<pad>", "<s>", "</s>". Throws rill::Error if it is out of
+  /// range.
   std::string_view text(std::int64_t id) const;
 
   /// The ids of a sentence, `end` last.

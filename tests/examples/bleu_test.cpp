@@ -57,7 +57,7 @@ TEST_CASE("bleu: n-grams count no more often than in the reference") {
 }
 
 TEST_CASE("bleu: the counts are those of the corpus, not of its sentences") {
-  // Sentence two has no 4-gram of its own. Precisions (5+2)/(5+3), (4+1)/(4+2), (3+0)/(3+1), 2/2; lengths 8 and 9.
+  // Sentence two has no 4-gram of its own. Precisions 7/8, 5/6, 3/4 and 2/2; lengths 8 and 9.
   Bleu counts;
   counts.add(tokenize("a b c d e"), tokenize("a b c d e"));
   counts.add(tokenize("f g x"), tokenize("f g h i"));
