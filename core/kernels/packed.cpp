@@ -281,27 +281,27 @@ void pack_panel(const Form<T>& f, bool transposed, std::int64_t k, std::int64_t 
   }
 }
 
-// Copies rows of a known number of elements, which is one or two moves each.
-template <int size, class T>
-void copy_rows(std::int64_t rows, const T* from, std::int64_t ld, T* to) noexcept {
-  for (std::int64_t p = 0; p < rows; ++p) std::memcpy(to + p * size, from + p * ld, size * sizeof(T));
-}
-
 // The tiles of op(A) = A^T [m, k], stored [k, m], for Left.
 template <class T>
 void pack_left(std::int64_t m, std::int64_t k, int most_rows, const T* a, std::int64_t lda, T* to) noexcept {
   const Tiles tiles(m, most_rows);
-  for (std::int64_t t = 0; t < tiles.count; ++t) {
-    const T* from = a + tiles.first(t);
-    const std::int64_t rows = tiles.rows(t);
-    if (rows == 8) {
-      copy_rows<8>(k, from, lda, to);
-    } else if (rows == 6) {
-      copy_rows<6>(k, from, lda, to);
-    } else {
-      for (std::int64_t p = 0; p < k; ++p) std::copy(from + p * lda, from + p * lda + rows, to + p * rows);
+  // Along the rows of A, which are contiguous; copies of a known size are one or two moves each.
+  if (most_rows == 8 && m % 8 == 0) {
+    for (std::int64_t p = 0; p < k; ++p) {
+      for (std::int64_t i = 0; i < m; i += 8) std::memcpy(to + i * k + p * 8, a + p * lda + i, 8 * sizeof(T));
     }
-    to += k * rows;
+  } else if (most_rows == 6 && m % 6 == 0) {
+    for (std::int64_t p = 0; p < k; ++p) {
+      for (std::int64_t i = 0; i < m; i += 6) std::memcpy(to + i * k + p * 6, a + p * lda + i, 6 * sizeof(T));
+    }
+  } else {
+    for (std::int64_t t = 0; t < tiles.count; ++t) {
+      const std::int64_t first = tiles.first(t);
+      const std::int64_t rows = tiles.rows(t);
+      for (std::int64_t p = 0; p < k; ++p) {
+        std::copy(a + p * lda + first, a + p * lda + first + rows, to + first * k + p * rows);
+      }
+    }
   }
 }
 
