@@ -12,7 +12,8 @@
 namespace rill {
 namespace {
 
-// Up to here BLAS on one thread is best: it takes some 10 microseconds, and OpenBLAS packs nothing on AVX-512.
+// Up to here OpenBLAS has kernels that pack nothing on AVX-512, unless B alone is transposed; our own have no use for
+// more than one thread either, at some 10 microseconds.
 constexpr std::int64_t small_product = 1'000'000;  // multiplications
 
 // With fewer rows or columns than this, packing costs more than it gains.
@@ -104,10 +105,15 @@ void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_
   check(largest <= std::numeric_limits<std::int32_t>::max(),
         "matmul: a size or row distance of {} is beyond the 2147483647 of BLAS; split the product", largest);
   const Product<T> product{ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
+  const std::int64_t shorter = std::min(m, n);
+  const bool thin = shorter < thin_side;
   // Divided, because m n k may overflow.
-  if (m <= 0 || n <= 0 || k <= 0 || std::min(m, n) <= small_product / product.length() / k) {
+  const bool small = shorter <= 0 || k <= 0 || shorter <= small_product / product.length() / k;
+  if (small && (thin || k < thin_side || ta || !tb)) {
     product.by_blas();
-  } else if (std::min(m, n) < thin_side) {
+  } else if (small) {
+    product.by_blocks();
+  } else if (thin) {
     thin_product(product);
   } else {
     large_product(product);
