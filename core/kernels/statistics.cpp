@@ -108,8 +108,11 @@ T min(const T* x, std::int64_t n) noexcept {
 
 template <class T>
 std::int64_t first_equal(const T* x, std::int64_t n, T value) noexcept {
+  constexpr std::int64_t block = 512;
   const bool wants_nan = value != value;
-  for (std::int64_t i = 0; i < n; ++i) {
+  std::int64_t i = 0;
+  while (!wants_nan && n - i > block && count_kernel(x + i, block, value) == 0) i += block;
+  for (; i < n; ++i) {
     if (wants_nan ? x[i] != x[i] : x[i] == value) return i;
   }
   return -1;

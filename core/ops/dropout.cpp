@@ -1,4 +1,5 @@
 #include <rill/core/autograd.h>
+#include <rill/core/kernels/dropout.h>
 #include <rill/core/ops.h>
 #include <rill/core/ops/layout.h>
 
@@ -10,10 +11,10 @@ using detail::raw;
 
 namespace {
 
-/// y = beta · y + x · mask. The mask is made again where it is needed, in pieces that stay in the cache: that
-/// is cheaper than keeping it, and its element i depends on i alone.
+/// y = x with dropped elements 0 and kept ones scaled; which were kept goes to `kept` unless that is null.
+/// The mask is made in pieces that stay in the cache; its element i depends on i alone.
 template <class T>
-void apply_mask(const DropoutKey& key, double p, std::int64_t n, const T* x, T beta, T* y) {
+void drop(const DropoutKey& key, double p, std::int64_t n, const T* x, T* y, std::uint8_t* kept) {
   constexpr std::int64_t piece = 2048;
   parallel_for(n, 2 * piece, [&](std::int64_t begin, std::int64_t end) {
     std::array<T, piece> mask;
@@ -21,12 +22,7 @@ void apply_mask(const DropoutKey& key, double p, std::int64_t n, const T* x, T b
       const std::int64_t size = std::min(piece, end - i);
       bernoulli_mask(key.seed, key.stream, key.call, i, i + size, 1 - p, static_cast<T>(1 / (1 - p)),
                      mask.data());
-      const T* const from = x + i;
-      T* const to = y + i;
-      for (std::int64_t k = 0; k < size; ++k) {
-        const T kept = from[k] * mask[static_cast<std::size_t>(k)];
-        to[k] = beta == T(0) ? kept : to[k] + kept;
-      }
+      kernels::apply_mask(x + i, mask.data(), y + i, kept ? kept + i : nullptr, size);
     }
   });
 }
@@ -45,11 +41,17 @@ Tensor dropout(const Tensor& x, double p, DropoutKey key) {
     }
     const Tensor from = x.detach().contiguous();
     const Tensor y = empty(x.shape(), x.dtype());
-    apply_mask(key, p, y.numel(), raw<const T>(from), T(0), raw<T>(y));
-    return record("dropout", y, {x}, [p, key](const Tensor& dy, Grads& d) {
+    // A byte an element, because making the mask again would take some times as long as reading it.
+    const Tensor kept = is_recording({x}) ? empty(x.shape(), boolean) : Tensor();
+    drop(key, p, y.numel(), raw<const T>(from), raw<T>(y),
+         kept.defined() ? raw<std::uint8_t>(kept) : nullptr);
+    return record("dropout", y, {x}, [kept, scale = static_cast<T>(1 / (1 - p))](const Tensor& dy, Grads& d) {
       const Tensor gradient = dy.contiguous();
       detail::write_contiguous<T>(d[0].slot(), [&](T* dx, T beta) {
-        apply_mask(key, p, gradient.numel(), raw<const T>(gradient), beta, dx);
+        parallel_for(gradient.numel(), 2 * detail::grain_elements, [&](std::int64_t begin, std::int64_t end) {
+          kernels::pass_kept(raw<const T>(gradient) + begin, raw<const std::uint8_t>(kept) + begin, scale,
+                             beta, dx + begin, end - begin);
+        });
       });
     });
   });

@@ -38,53 +38,49 @@ detail::DimSet last_dims(int count, int rank) {
   return {"layer_norm", dims, rank};
 }
 
-/// Gradients of weight and bias are sums over rows, added up piece by piece: `pieces` rows of sums for each.
-constexpr std::int64_t rows_in_piece = 64;
-
-/// sums [pieces, n] of what add(i, row) adds for each row i, added together into d.
-template <class T, class Add>
-void give_sum_of_rows(GradRef d, std::int64_t rows, std::int64_t n, const Add& add) {
-  const std::int64_t pieces = (rows + rows_in_piece - 1) / rows_in_piece;
-  const Tensor sums = zeros({pieces, n}, dtype_of<T>);
-  detail::parallel_rows(pieces, rows_in_piece * n, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t k = begin; k < end; ++k) {
-      const std::int64_t stop = std::min(rows, (k + 1) * rows_in_piece);
-      for (std::int64_t i = k * rows_in_piece; i < stop; ++i) add(i, raw<T>(sums) + k * n);
-    }
-  });
-  detail::write_contiguous<T>(
-      d.slot(), [&](T* to, T beta) { kernels::sum_rows(pieces, n, raw<const T>(sums), n, beta, to); });
-}
-
 template <class T>
 const T* data_or_null(const Tensor& t) {
   return t.defined() ? raw<const T>(t) : nullptr;
 }
 
-/// `factor` is the weight or null.
+/// d += the sum of the rows of sums [pieces, n].
+template <class T>
+void give_sum(GradRef d, const Tensor& sums) {
+  const std::int64_t n = sums.size(1);
+  detail::write_contiguous<T>(
+      d.slot(), [&](T* to, T beta) { kernels::sum_rows(sums.size(0), n, raw<const T>(sums), n, beta, to); });
+}
+
+/// `factor` is the weight or null. The gradients of weight and bias are sums over rows: pieces of a fixed
+/// number of rows are summed while the rows are in the cache for dx, and the pieces added at the end.
 template <class T>
 void layer_norm_backward(const Rows& x, const Rows& dy, const RowMoments<T>* moments, const T* factor,
                          Grads& d) {
+  constexpr std::int64_t rows_in_piece = 64;
   const std::int64_t n = x.size();
-  if (auto dx = d[0]) {
-    detail::write_contiguous<T>(dx.slot(), [&](T* to, T beta) {
-      detail::parallel_rows(x.count(), n, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          kernels::normalize_row_backward(x.row<T>(i), moments[i], factor, dy.row<T>(i), beta, to + i * n, n);
-        }
-      });
+  const std::int64_t pieces = (x.count() + rows_in_piece - 1) / rows_in_piece;
+  auto dx = d[0], dw = d[1], db = d[2];
+  const Tensor weight_sums = zeros({dw ? pieces : 0, n}, dtype_of<T>);
+  const Tensor bias_sums = zeros({db ? pieces : 0, n}, dtype_of<T>);
+  const auto run = [&](T* to, T beta) {
+    detail::parallel_rows(pieces, rows_in_piece * n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin * rows_in_piece; i < std::min(end * rows_in_piece, x.count()); ++i) {
+        const T* const row = x.row<T>(i);
+        const T* const gradient = dy.row<T>(i);
+        const std::int64_t piece = i / rows_in_piece;
+        if (to) kernels::normalize_row_backward(row, moments[i], factor, gradient, beta, to + i * n, n);
+        if (dw) kernels::add_normalized(row, moments[i], gradient, raw<T>(weight_sums) + piece * n, n);
+        if (db) kernels::sum_rows(1, n, gradient, n, T(1), raw<T>(bias_sums) + piece * n);
+      }
     });
+  };
+  if (dx) {
+    detail::write_contiguous<T>(dx.slot(), run);
+  } else {
+    run(nullptr, T(0));
   }
-  if (auto dw = d[1]) {
-    give_sum_of_rows<T>(dw, x.count(), n, [&](std::int64_t i, T* sums) {
-      kernels::add_normalized(x.row<T>(i), moments[i], dy.row<T>(i), sums, n);
-    });
-  }
-  if (auto db = d[2]) {
-    give_sum_of_rows<T>(db, x.count(), n, [&](std::int64_t i, T* sums) {
-      kernels::sum_rows(1, n, dy.row<T>(i), n, T(1), sums);
-    });
-  }
+  if (dw) give_sum<T>(dw, weight_sums);
+  if (db) give_sum<T>(db, bias_sums);
 }
 
 }  // namespace

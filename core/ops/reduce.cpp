@@ -82,11 +82,9 @@ void sum_middle(const T* x, const Blocks& b, T* y) {
   }
 }
 
-/// Σ over the dimensions first … last - 1, which stay with size 1.
+/// Σ over the dimensions first … last - 1 of x, in a shape with as many elements as are left.
 template <class T>
-Tensor sum_group(const Tensor& x, int first, int last) {
-  Shape shape = x.shape();
-  for (int d = first; d < last; ++d) shape[d] = 1;
+Tensor sum_group(const Tensor& x, int first, int last, const Shape& shape) {
   const Tensor y = empty(shape, x.dtype());
   if (y.numel() == 0) return y;
   const auto [data, b] = detail::blocked(x, first, last);
@@ -95,6 +93,26 @@ Tensor sum_group(const Tensor& x, int first, int last) {
                  [](std::int64_t, const T* row, std::int64_t n) { return kernels::sum(row, n); });
   } else {
     sum_middle(raw<const T>(data), b, raw<T>(y));
+  }
+  return y;
+}
+
+/// Σ over a set of dimensions of a contiguous x, a fresh tensor outside the graph. Each group of adjacent
+/// dimensions is one pass, the innermost first.
+template <class T>
+Tensor sum_contiguous(const Tensor& x, DimSet dims, const Shape& shape) {
+  Tensor y = x;
+  int last = x.dim();
+  while (last > 0 && !dims.has(last - 1)) --last;
+  if (last == 0) return x.detach().clone();
+  while (last > 0) {
+    Shape left = y.shape();
+    int first = last;
+    while (first > 0 && (dims.has(first - 1) || left[first - 1] == 1)) left[--first] = 1;
+    int next = first;
+    while (next > 0 && !dims.has(next - 1)) --next;
+    y = sum_group<T>(y, first, last, next == 0 ? shape : left);
+    last = next;
   }
   return y;
 }
@@ -110,31 +128,22 @@ Dims memory_order(const Tensor& x) {
   return order;
 }
 
-/// Σ over a set of dimensions, a fresh contiguous tensor outside the graph. Each group of adjacent dimensions
-/// is one pass, in the order of memory and the innermost first, so a transposed tensor is read as it lies.
+/// Likewise of any x, in the order of memory: a transposed tensor is read as it lies.
 template <class T>
 Tensor sum_over(const Tensor& x, DimSet dims, bool keepdim) {
   const Shape shape = dims.reduced(x.shape(), keepdim);
-  const int rank = x.dim();
+  if (x.is_contiguous()) return sum_contiguous<T>(x, dims, shape);
   const Dims order = memory_order(x);
-  Tensor y = x.is_contiguous() ? x : x.detach().permute(order);
-  const auto reduces = [&](int d) { return dims.has(static_cast<int>(x.is_contiguous() ? d : order[d])); };
-  bool fresh = false;
-  for (int last = rank; last > 0; --last) {
-    if (!reduces(last - 1)) continue;
-    int first = last - 1;
-    while (first > 0 && (reduces(first - 1) || y.shape()[first - 1] == 1)) --first;
-    y = sum_group<T>(y, first, last);
-    fresh = true;
-    last = first + 1;
+  Dims back = order;
+  Dims moved_dims;
+  for (int d = 0; d < x.dim(); ++d) {
+    back[order[d]] = d;
+    if (dims.has(static_cast<int>(order[d]))) moved_dims.push_back(d);
   }
-  if (!x.is_contiguous()) {
-    Dims back = order;
-    for (int d = 0; d < rank; ++d) back[order[d]] = d;
-    y = y.permute(back).contiguous();
-  }
-  if (!fresh) y = y.detach().clone();
-  return y.shape() == shape ? y : y.reshape(shape);
+  const Tensor moved = x.detach().permute(order);
+  const DimSet moved_set("sum", moved_dims, x.dim());
+  const Tensor y = sum_contiguous<T>(moved, moved_set, moved_set.reduced(moved.shape(), true));
+  return y.permute(back).contiguous().reshape(shape);
 }
 
 /// dy with the reduced dimensions back in place, repeated to the shape of x without copying.
