@@ -13,7 +13,8 @@ namespace rill::kernels {
 
 /// y[i] = op.forward(x[i]).
 template <class Op, class T>
-RILL_KERNEL void map(const Op& op, std::int64_t n, const T* x, std::int64_t sx, T* y, std::int64_t sy) noexcept {
+RILL_KERNEL void map(const Op& op, std::int64_t n, const T* x, std::int64_t sx, T* y,
+                     std::int64_t sy) noexcept {
   if (sx == 1 && sy == 1) {
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) y[i] = op.forward(x[i]);
@@ -24,8 +25,8 @@ RILL_KERNEL void map(const Op& op, std::int64_t n, const T* x, std::int64_t sx, 
 
 /// to[i] = beta to[i] + op.backward(dy[i], kept[i]); beta is 0 (to is overwritten whatever it held) or 1.
 template <class Op, class T>
-RILL_KERNEL void map_backward(const Op& op, std::int64_t n, const T* dy, std::int64_t sdy, const T* kept, std::int64_t sk,
-                              T beta, T* to, std::int64_t st) noexcept {
+RILL_KERNEL void map_backward(const Op& op, std::int64_t n, const T* dy, std::int64_t sdy, const T* kept,
+                              std::int64_t sk, T beta, T* to, std::int64_t st) noexcept {
   if (sdy == 1 && sk == 1 && st == 1) {
     if (beta == 0) {
 #pragma omp simd
@@ -44,7 +45,8 @@ RILL_KERNEL void map_backward(const Op& op, std::int64_t n, const T* dy, std::in
 
 /// y[i] = op.forward(a[i], b[i]), y dense.
 template <class Op, class T>
-RILL_KERNEL void map2(const Op& op, std::int64_t n, const T* a, std::int64_t sa, const T* b, std::int64_t sb, T* y) noexcept {
+RILL_KERNEL void map2(const Op& op, std::int64_t n, const T* a, std::int64_t sa, const T* b, std::int64_t sb,
+                      T* y) noexcept {
   if (sa == 1 && sb == 1) {
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) y[i] = op.forward(a[i], b[i]);
@@ -63,8 +65,8 @@ RILL_KERNEL void map2(const Op& op, std::int64_t n, const T* a, std::int64_t sa,
 
 /// to[i] = beta to[i] + op.forward(dy[i], a[i], b[i]); beta is 0 or 1.
 template <class Op, class T>
-RILL_KERNEL void map3(const Op& op, std::int64_t n, const T* dy, std::int64_t sdy, const T* a, std::int64_t sa, const T* b,
-                      std::int64_t sb, T beta, T* to, std::int64_t st) noexcept {
+RILL_KERNEL void map3(const Op& op, std::int64_t n, const T* dy, std::int64_t sdy, const T* a,
+                      std::int64_t sa, const T* b, std::int64_t sb, T beta, T* to, std::int64_t st) noexcept {
   if (sdy == 1 && sa == 1 && sb == 1 && st == 1) {
     if (beta == 0) {
 #pragma omp simd
