@@ -70,9 +70,9 @@ void sum_rows_into(const Slot& slot, const Tensor& x) {
   Tensor sums = slot.to.is_contiguous() ? slot.to : empty(slot.to.shape(), slot.to.dtype());
   const bool direct = slot.to.is_contiguous();
   // Columns do not depend on each other, so they may be shared out anyhow.
-  constexpr std::int64_t block = 64, elements_worth_a_thread = 65536;
+  constexpr std::int64_t block = 64, rows_worth_a_thread = 1024;
   const std::int64_t m = rows.shape()[0], n = rows.shape()[1];
-  const std::int64_t grain = std::max<std::int64_t>(1, elements_worth_a_thread / (block * std::max<std::int64_t>(m, 1)));
+  const std::int64_t grain = std::max<std::int64_t>(1, rows_worth_a_thread / std::max<std::int64_t>(m, 1));
   visit_floating("sum", x.dtype(), [&]<class T>(Type<T>) {
     parallel_for((n + block - 1) / block, grain, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t first = begin * block, columns = std::min(end * block, n) - first;
