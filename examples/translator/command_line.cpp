@@ -55,7 +55,7 @@ void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) 
   app.add_option("--batch", c.training.batch, "sentences a step")->check(CLI::Range(1, 65536))->capture_default_str();
   app.add_option("--lr", c.training.lr, "learning rate of Adam")->check(CLI::Range(0.0, 1e3))->capture_default_str();
   app.add_option("--clip", c.training.clip, "largest norm of the gradients")->check(CLI::Range(0.0, 1e30))->capture_default_str();
-  app.add_option("--label-smoothing", c.training.label_smoothing, "")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  app.add_option("--label-smoothing", c.training.label_smoothing, "share of probability spread over all words")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--min-count", c.min_count, "rarer words are unknown")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("--max-length", c.max_length, "pairs with more tokens on a side are dropped")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--seed", c.training.seed, "of all random numbers")->capture_default_str();

@@ -20,7 +20,7 @@ struct TrainingOptions {
   std::int64_t batch = 64;
   double lr = 1e-3;  ///< of Adam; halved after an epoch without a better validation loss
   double clip = 1;   ///< norm of all gradients; a step whose norm is not finite is skipped and counted
-  double label_smoothing = 0;
+  double label_smoothing = 0.1;
   std::int64_t patience = 6;  ///< stop after so many epochs without a better loss or BLEU
   std::uint64_t seed = 1;
 };
@@ -30,7 +30,7 @@ nlohmann::json to_json(const TrainingOptions& options);
 /// One epoch in the log.
 struct EpochRecord {
   std::int64_t epoch = 0;
-  double train_loss = 0;  ///< label smoothing included
+  double train_loss = 0;  ///< label smoothing included, so higher than the loss itself
   double valid_loss = 0;  ///< 0 without validation pairs
   double valid_bleu = 0;
   double lr = 0;
