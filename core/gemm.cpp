@@ -12,8 +12,8 @@
 namespace rill {
 namespace {
 
-// Up to here OpenBLAS has kernels that pack nothing on AVX-512, unless B alone is transposed; our own have no use for
-// more than one thread either, at some 10 microseconds.
+// Up to here OpenBLAS has kernels that pack nothing on AVX-512, unless B alone is transposed; our own have no
+// use for more than one thread either, at some 10 microseconds.
 constexpr std::int64_t small_product = 1'000'000;  // multiplications
 
 // With fewer rows or columns than this, packing costs more than it gains.

@@ -118,8 +118,9 @@ struct Job {
   }
 };
 
-// The threads beside the caller's. Whoever runs a region publishes a job, opens the gate, works itself, closes the gate
-// and waits for those inside: a thread that has not woken by then finds the gate closed and is not waited for.
+// The threads beside the caller's. Whoever runs a region publishes a job, opens the gate, works itself,
+// closes the gate and waits for those inside: a thread that has not woken by then finds the gate closed and
+// is not waited for.
 class Team {
  public:
   explicit Team(int size) : size_(size) {
@@ -258,8 +259,8 @@ void fit_team(int size) {
   team = new Team(size);
 }
 
-// Ends the threads at exit. Regions of later destructors find the team taken and run on their own thread, as they do if
-// exit is called while another thread is in a region.
+// Ends the threads at exit. Regions of later destructors find the team taken and run on their own thread, as
+// they do if exit is called while another thread is in a region.
 struct TeamEnd {
   ~TeamEnd() {
     if (in_region || team_taken.exchange(true)) return;
@@ -320,7 +321,7 @@ bool may_fork() { return !in_region && num_threads() > 1; }
 
 void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
   const int threads = num_threads();
-  // Some pieces for each thread even out the load; borders on cache lines keep threads out of each other's way.
+  // Some pieces for each thread even out the load; borders on cache lines keep threads apart.
   const std::int64_t most_pieces = std::int64_t{4} * threads;
   std::int64_t piece = std::max({grain, (n - 1) / most_pieces + 1, std::int64_t{1}});
   if (piece >= 1024) piece = (piece + 63) / 64 * 64;

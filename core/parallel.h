@@ -9,8 +9,9 @@ namespace rill {
 
 /// How many threads work at most on one operation, the calling one included.
 ///
-/// That is the last `set_num_threads`, else RILL_NUM_THREADS, else OMP_NUM_THREADS, else what the process may use: the
-/// processors of its affinity mask, within its cgroup's quota. Throws Error if RILL_NUM_THREADS is not in 1..1024.
+/// That is the last `set_num_threads`, else RILL_NUM_THREADS, else OMP_NUM_THREADS, else what the process may
+/// use: the processors of its affinity mask, within its cgroup's quota. Throws Error if RILL_NUM_THREADS is
+/// not in 1..1024.
 int num_threads();
 
 /// Sets the number of threads, 1..1024; throws Error otherwise. Takes effect at the next parallel operation.
@@ -32,11 +33,12 @@ void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* c
 
 /// Calls `f(begin, end)` for disjoint ranges that together are [0, n), on several threads if that may pay.
 ///
-/// A range has at least `grain` elements (the last may have fewer): choose it so that one range is worth some 10
-/// microseconds. The whole is one call on this thread if n <= grain, if there is one thread, or inside
-/// another parallel_for. Where the borders fall depends on the number of threads, so f must compute each element the
-/// same way wherever they are. The first exception that f throws is thrown here after all threads have stopped.
-/// Idle threads take ranges as they come: a thread that gets no processor delays nothing but the range it holds.
+/// A range has at least `grain` elements (the last may have fewer): choose it so that one range is worth some
+/// 10 microseconds. The whole is one call on this thread if n <= grain, if there is one thread, or inside
+/// another parallel_for. Where the borders fall depends on the number of threads, so f must compute each
+/// element the same way wherever they are. The first exception that f throws is thrown here after all threads
+/// have stopped. Idle threads take ranges as they come: a thread that gets no processor delays nothing but
+/// the range it holds.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   if (n <= 0) return;
@@ -51,8 +53,8 @@ void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   detail::run_parallel(n, grain, body, const_cast<std::remove_const_t<Function>*>(std::addressof(f)));
 }
 
-/// While it lives, this thread reads and writes denormal numbers as zero, as do the threads that help it in
-/// a parallel_for. Denormals cost a hundred times a normal operation and carry nothing in training. The earlier
+/// While it lives, this thread reads and writes denormal numbers as zero, as do the threads that help it in a
+/// parallel_for. Denormals cost a hundred times a normal operation and carry nothing in training. The earlier
 /// setting comes back at the end. Does nothing on processors other than x86-64 and arm64.
 class FlushDenormals {
  public:

@@ -39,8 +39,8 @@ int legacy_limit(const std::string& directory) {
   return quota_file >> quota && period_file >> period ? processors_of(quota, period) : 0;
 }
 
-// A group is limited by its ancestors too. Inside a container the path may not exist below the mount, whose root
-// then is the group itself; the walk ends there in any case.
+// A group is limited by its ancestors too. Inside a container the path may not exist below the mount, whose
+// root then is the group itself; the walk ends there in any case.
 template <class Limit>
 int limit_of_path(const std::string& mount, std::string path, Limit limit_of) {
   int limit = 0;

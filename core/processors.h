@@ -8,8 +8,8 @@ namespace rill {
 /// Processors in the affinity mask, within the quota of the control group; at least 1.
 int usable_processors();
 
-/// Processors that the control groups of this process (version 1 or 2) grant, rounded up; 0 without a limit. `root` is
-/// put before /proc and /sys.
+/// Processors that the control groups of this process (version 1 or 2) grant, rounded up; 0 without a limit.
+/// `root` is put before /proc and /sys.
 int cgroup_processors(const std::string& root = "");
 
 }  // namespace rill

@@ -8,8 +8,8 @@
 #include <rill/core/error.h>
 #include <rill/core/kernels/simd.h>
 
-// Compiled with -ffp-contract=off: a fused multiply-add rounds once instead of twice, so numbers would differ between
-// compilers and processors. The logarithm and the cosine are our own for the same reason.
+// Compiled with -ffp-contract=off: a fused multiply-add rounds once instead of twice, so numbers would differ
+// between compilers and processors. The logarithm and the cosine are our own for the same reason.
 
 namespace rill {
 namespace {
@@ -45,7 +45,7 @@ RILL_INLINE double upper_bits(std::uint32_t lower, std::uint32_t upper) noexcept
   return static_cast<double>(upper) * 0x1p21 + static_cast<double>(lower >> 11);
 }
 
-// -ln u for u in (0, 1]: u = m 2^e with m in [sqrt(1/2), sqrt(2)) and ln m = 2 artanh s, s = (m - 1) / (m + 1).
+// -ln u for u in (0, 1]: u = m 2^e, m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh((m - 1) / (m + 1)).
 RILL_INLINE double minus_log(double u) noexcept {
   constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;
   constexpr std::uint64_t bias = std::uint64_t{1023} << 52;  // keeps the exponent positive
@@ -76,7 +76,7 @@ RILL_INLINE double cos_turns(double u) noexcept {
   return (quarter + 1) & 2 ? -value : value;
 }
 
-// A normal number of the two draws in a block, by Box and Muller's method. The 1 added keeps the logarithm finite.
+// A normal number of a block's two draws (Box and Muller). The 1 added keeps the logarithm finite.
 RILL_INLINE double normal_of(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) noexcept {
   const double radius = std::sqrt(2 * minus_log((upper_bits(a, b) + 1) * 0x1p-53));
   return radius * cos_turns(upper_bits(c, d) * 0x1p-53);
@@ -93,7 +93,7 @@ RILL_KERNEL void normal_blocks(std::uint64_t first, std::int64_t n, std::uint64_
   }
 }
 
-// 1 where the random word is below the threshold of 2^32 probability, which 64 bits can hold for probability 1.
+// `scale` where the random word is below the threshold: 2^32 times the probability, which may be 2^32.
 template <class T>
 RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, Block fixed, std::uint64_t threshold,
                              T scale, T* out) noexcept {

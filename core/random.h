@@ -1,8 +1,8 @@
 /// Random numbers that are the same on every compiler, processor and number of threads.
 ///
-/// The generator is counter-based (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-/// SC 2011): number i is a function of (seed, stream, i), so there is no state to share and any part of a sequence
-/// can be computed alone.
+/// The generator is counter-based (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2,
+/// 3", SC 2011): number i is a function of (seed, stream, i), so there is no state to share and any part of a
+/// sequence can be computed alone.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct RngState {
   friend bool operator==(const RngState&, const RngState&) = default;
 };
 
-/// A sequence of random numbers. Copying one copies its position: the copy repeats what the original will give.
+/// A sequence of random numbers. A copy has the same position: it repeats what the original will give.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) noexcept : state_{seed, stream, 0} {}
@@ -82,7 +82,7 @@ class Rng {
   std::array<std::uint64_t, 2> draws_{};
 };
 
-/// A dropout mask: `out[i - begin]` = `scale` with probability `keep_probability`, else 0, for i in [begin, end).
+/// A dropout mask: out[i - begin] = `scale` with probability `keep_probability`, else 0; i in [begin, end).
 ///
 /// Element i depends on (seed, stream, call, i) alone: parts may be computed by any thread in any order. The
 /// probability is rounded to a multiple of 2^-32. `begin` must not be negative.

@@ -17,8 +17,8 @@ void gotoblas_dynamic_quit() __attribute__((weak));
 namespace rill::kernels {
 namespace {
 
-// Chooses the kernels of OpenBLAS again if it did not know the processor. An older OpenBLAS takes an x86 newer than
-// itself for a Prescott of 2004, which makes products five times slower; a Prescott has no AVX2.
+// Chooses the kernels of OpenBLAS again if it did not know the processor. An older OpenBLAS takes an x86
+// newer than itself for a Prescott of 2004, which makes products five times slower; a Prescott has no AVX2.
 void correct_processor() noexcept {
 #if defined(__x86_64__)
   const SimdLevel level = cpu_simd_level();
@@ -44,7 +44,7 @@ bool prepare_blas() noexcept {
   return prepared;
 }
 
-// When the library is loaded, hence before there are other threads that might use OpenBLAS or the environment.
+// When the library is loaded: before other threads might use OpenBLAS or the environment.
 [[maybe_unused]] const bool prepared_at_load = prepare_blas();
 
 template <class T>

@@ -1,8 +1,9 @@
 /// exp, log, tanh and sigmoid for loops that the compiler turns into SIMD.
 ///
-/// The float versions are branch-free polynomials, to be called inside `#pragma omp simd` loops of a RILL_KERNEL. The
-/// double versions are those of the standard library. Polynomials are minimax in relative error of the function
-/// (Remez exchange). A unit in the last place (ulp) is that of the exact result, rounded to float.
+/// The float versions are branch-free polynomials, to be called inside `#pragma omp simd` loops of a
+/// RILL_KERNEL. The double versions are those of the standard library. Polynomials are minimax in relative
+/// error of the function (Remez exchange). A unit in the last place (ulp) is that of the exact result,
+/// rounded to float.
 #pragma once
 
 #include <bit>
@@ -35,7 +36,7 @@ RILL_INLINE float expm1_reduced(float r) noexcept {
 
 }  // namespace detail
 
-/// e^x within 1.1 ulp. Above 88.7228 infinity, below -87.3365 (where the result would be denormal) 0, NaN for NaN.
+/// e^x within 1.1 ulp; infinity above 88.7228, 0 below -87.3365 (no denormal results), NaN for NaN.
 RILL_INLINE float exp(float x) noexcept {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const float t = x * detail::log2e + detail::rounder;
@@ -49,8 +50,8 @@ RILL_INLINE float exp(float x) noexcept {
   return x < -87.3365479f ? 0.0f : below_top;
 }
 
-/// Natural logarithm within 1 ulp. -infinity for 0, NaN for negative numbers and NaN. Denormal numbers are exact
-/// too, unless the thread flushes them to zero.
+/// Natural logarithm within 1 ulp. -infinity for 0, NaN for negative numbers and NaN. Denormal numbers are
+/// exact too, unless the thread flushes them to zero.
 RILL_INLINE float log(float x) noexcept {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const bool tiny = x < std::numeric_limits<float>::min();
@@ -92,7 +93,7 @@ RILL_INLINE float tanh(float x) noexcept {
   return std::copysign(t / (2.0f + t), x);
 }
 
-/// 1 / (1 + e^-x) within 2.5 ulp for x above -87; below it stays at 1.6e-38 instead of reaching 0. NaN for NaN.
+/// 1 / (1 + e^-x) within 2.5 ulp for x above -87; below it stays at 1.6e-38, above 0. NaN for NaN.
 RILL_INLINE float sigmoid(float x) noexcept {
   const float below_top = x > 87.0f ? -87.0f : -x;
   const float a = x < -87.0f ? 87.0f : below_top;

@@ -10,11 +10,11 @@
 namespace rill::kernels {
 namespace {
 
-// B is stored as panels of some columns, each k rows of that width, the last panel filled up with zeros. A tile of C, a
-// few rows by one or more panels, stays in registers while k runs. The tile is written with the compiler's vector type
-// and compiled once for each level, in functions that have the level's instruction set.
+// B is stored as panels of some columns, each k rows of that width, the last panel filled up with zeros. A
+// tile of C, a few rows by one or more panels, stays in registers while k runs. The tile is written with the
+// compiler's vector type and compiled once for each level, in functions with its instruction set.
 
-// A block of B, depth by columns, stays in the second-level cache while tiles of A, which stay in the first, pass.
+// A block of B, depth by columns, stays in the second-level cache; tiles of A pass through the first.
 constexpr std::int64_t row_block = 96;
 constexpr std::int64_t column_block = 768;  // a multiple of every panel's width
 constexpr std::int64_t most_depth = 256;
@@ -92,7 +92,7 @@ template <class T>
 using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
                       std::int64_t ldc) noexcept;
 
-// The transpose of a square block, as wide as a vector: `to` has rows `width` apart. Each round interleaves the halves.
+// The transpose of a square block as wide as a vector, to rows `width` apart: rounds of interleaving halves.
 template <class T, class Level, std::size_t... lane>
 RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::index_sequence<lane...>) noexcept {
   using L = Layout<T, Level>;
@@ -119,7 +119,7 @@ template <class T>
 using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
                       std::int64_t ldc) noexcept;
 
-// A level: bytes of a vector, vectors across a panel, how many vectors of C its registers hold, and what runs on it.
+// A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and what runs on it.
 #define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                  \
   struct Name {                                                                                     \
     static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;          \

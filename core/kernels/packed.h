@@ -1,10 +1,11 @@
 /// Matrix products with operands rearranged ("packed") for the registers and caches of the processor.
 ///
-/// BLAS packs its operands at every call, which dominates when C has few rows. Weights that are used many times, as
-/// recurrent weights are, are packed once here. `blocked_gemm` does the same for one product, block by block.
+/// BLAS packs its operands at every call, which dominates when C has few rows. Weights that are used many
+/// times, as recurrent weights are, are packed once here. `blocked_gemm` does the same for one product, block
+/// by block.
 ///
-/// Every element of a result is one sum over k in a fixed order, whatever rows and columns are computed with it: any
-/// split of rows or columns over calls and threads gives the same bits.
+/// Every element of a result is one sum over k in a fixed order, whatever rows and columns are computed with
+/// it: any split of rows or columns over calls and threads gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ namespace rill::kernels {
 template <class T>
 std::int64_t packed_size(std::int64_t k, std::int64_t n) noexcept;
 
-/// Packs op(B) [k, n]; `transposed`: B is stored [n, k]. `ldb` is the distance between stored rows. `packed` has
-/// packed_size<T>(k, n) elements and is aligned to 64 bytes. The layout depends on the processor: a packed matrix
-/// lives no longer than the process.
+/// Packs op(B) [k, n]; `transposed`: B is stored [n, k]. `ldb` is the distance between stored rows. `packed`
+/// has packed_size<T>(k, n) elements and is aligned to 64 bytes. The layout depends on the processor: a
+/// packed matrix lives no longer than the process.
 template <class T>
 void pack(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, T* packed) noexcept;
 

@@ -19,8 +19,8 @@ T dot(const T* x, const T* y, std::int64_t n) noexcept;
 template <class T>
 T max(const T* x, std::int64_t n) noexcept;
 
-/// Sum of the m rows of x [m, n]: y[j] = beta y[j] + sum_i x[i, j]. With beta 0, y is overwritten whatever it held. `ldx`
-/// is the distance between rows.
+/// Sum of the m rows of x [m, n]: y[j] = beta y[j] + sum_i x[i, j]. With beta 0, y is overwritten whatever it
+/// held. `ldx` is the distance between rows.
 template <class T>
 void sum_rows(std::int64_t m, std::int64_t n, const T* x, std::int64_t ldx, T beta, T* y) noexcept;
 
@@ -28,12 +28,12 @@ void sum_rows(std::int64_t m, std::int64_t n, const T* x, std::int64_t ldx, T be
 template <class T>
 void sum_cols(std::int64_t m, std::int64_t n, const T* x, std::int64_t ldx, T beta, T* y) noexcept;
 
-/// y = exp(x - max x) / sum. -infinity gives exactly 0; a row of nothing but -infinity, or with NaN or +infinity in it,
-/// gives NaN. x and y may be the same.
+/// y = exp(x - max x) / sum. -infinity gives exactly 0; a row of nothing but -infinity, or with NaN or
+/// +infinity in it, gives NaN. x and y may be the same.
 template <class T>
 void row_softmax(const T* x, T* y, std::int64_t n) noexcept;
 
-/// y = x - max x - log sum exp(x - max x), with the same special cases (-infinity stays). x and y may be the same.
+/// y = x - max x - log sum exp(x - max x); special cases as above, -infinity stays. x and y may be the same.
 template <class T>
 void row_log_softmax(const T* x, T* y, std::int64_t n) noexcept;
 

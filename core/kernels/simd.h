@@ -1,11 +1,11 @@
 /// How one binary uses the instruction set of the machine it runs on.
 ///
 /// A kernel is a plain loop over branch-free arithmetic marked `#pragma omp simd`, in a leaf function marked
-/// RILL_KERNEL. The compiler makes one copy of the function for each level and the loader picks the right one.
+/// RILL_KERNEL. The compiler makes a copy of the function for each level and the loader picks one.
 ///
-/// What a kernel calls must be RILL_INLINE, lambdas and functors included: a call that is not inlined
-/// stays at the baseline level (and is slow), and one function with two definitions at different levels
-/// would be a crash on old machines. A kernel that is a template is local to its source file: what others call is a
+/// What a kernel calls must be RILL_INLINE, lambdas and functors included: a call that is not inlined stays
+/// at the baseline level (and is slow), and one function with two definitions at different levels would be a
+/// crash on old machines. A kernel that is a template is local to its source file: what others call is a
 /// plain function around it.
 #pragma once
 
@@ -28,7 +28,7 @@
 /// For what kernels call: part of the caller's code, hence at the caller's level.
 #define RILL_INLINE __attribute__((always_inline)) inline
 
-/// The same for a lambda that a kernel calls, between its parameters and its body: `[](float x) RILL_INLINE_LAMBDA {…}`.
+/// The same for a lambda that a kernel calls: `[](float x) RILL_INLINE_LAMBDA {…}`.
 #define RILL_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace rill::kernels {
