@@ -42,18 +42,20 @@ Tensor roughness(const Tensor& x) {
     const rill::NoGrad no_grad;
     y = rill::sum(rill::square(neighbours(x)));
   }
-  return rill::record("roughness", y, {x}, [x = rill::save(x, "roughness"), neighbours](const Tensor& dy, rill::Grads& d) {
-    const Tensor step = neighbours(x()) * (2 * dy.item());
-    Tensor dx = d[0].zeroed();
-    dx.narrow(-1, 1, step.size(-1)).add_(step);
-    dx.narrow(-1, 0, step.size(-1)).add_(step, -1);
-  });
+  return rill::record("roughness", y, {x},
+                      [x = rill::save(x, "roughness"), neighbours](const Tensor& dy, rill::Grads& d) {
+                        const Tensor step = neighbours(x()) * (2 * dy.item());
+                        Tensor dx = d[0].zeroed();
+                        dx.narrow(-1, 1, step.size(-1)).add_(step);
+                        dx.narrow(-1, 0, step.size(-1)).add_(step, -1);
+                      });
 }
 
 bool prove(const char* name, Tensor (*op)(const Tensor&), const Tensor& input) {
   const auto f = [op](const std::vector<Tensor>& in) { return std::vector{op(in[0])}; };
   const rill::GradcheckReport report = rill::gradcheck(f, {input});
-  fmt::print("{:10} {} gradients, worst error {:.1e}: {}\n", name, report.elements, report.worst, report.ok ? "ok" : report.message);
+  fmt::print("{:10} {} gradients, worst error {:.1e}: {}\n", name, report.elements, report.worst,
+             report.ok ? "ok" : report.message);
   return report.ok;
 }
 

@@ -16,22 +16,26 @@ Data Data::batch(const std::vector<std::int64_t>& rows) const {
   return {rill::index_select(x, 0, index), labels};
 }
 
-Data read_images(const std::filesystem::path& images, const std::filesystem::path& labels, std::int64_t width) {
+Data read_images(const std::filesystem::path& images, const std::filesystem::path& labels,
+                 std::int64_t width) {
   const Idx pictures = read_idx(images), classes = read_idx(labels);
-  rill::check(pictures.sizes.size() == 3, "{}: {} dimensions; images have 3 (count, rows, columns)", images.string(),
-              pictures.sizes.size());
-  rill::check(classes.sizes.size() == 1, "{}: {} dimensions; labels have 1", labels.string(), classes.sizes.size());
+  rill::check(pictures.sizes.size() == 3, "{}: {} dimensions; images have 3 (count, rows, columns)",
+              images.string(), pictures.sizes.size());
+  rill::check(classes.sizes.size() == 1, "{}: {} dimensions; labels have 1", labels.string(),
+              classes.sizes.size());
   const std::int64_t count = pictures.sizes[0], rows = pictures.sizes[1], columns = pictures.sizes[2];
-  rill::check(classes.sizes[0] == count, "{} holds {} images, but {} {} labels", images.string(), count, labels.string(),
-              classes.sizes[0]);
+  rill::check(classes.sizes[0] == count, "{} holds {} images, but {} {} labels", images.string(), count,
+              labels.string(), classes.sizes[0]);
   rill::check(count > 0 && rows > 0 && columns > 0, "{}: no images", images.string());
-  rill::check(width == 0 || width >= columns, "{}: rows of {} pixels do not fit {} features", images.string(), columns, width);
+  rill::check(width == 0 || width >= columns, "{}: rows of {} pixels do not fit {} features", images.string(),
+              columns, width);
   const std::int64_t features = width == 0 ? columns : width;
   Data out{rill::zeros({count, rows, features}), rill::empty({count}, rill::int64)};
   float* x = out.x.data<float>();
   for (std::int64_t row = 0; row < count * rows; ++row) {
     for (std::int64_t c = 0; c < columns; ++c) {
-      x[row * features + c] = static_cast<float>(pictures.bytes[static_cast<std::size_t>(row * columns + c)]) / 255.0f;
+      x[row * features + c] =
+          static_cast<float>(pictures.bytes[static_cast<std::size_t>(row * columns + c)]) / 255.0f;
     }
   }
   std::copy(classes.bytes.begin(), classes.bytes.end(), out.y.data<std::int64_t>());

@@ -15,7 +15,8 @@ constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;
 /// Reads through zlib, which passes files that are not compressed as they are.
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : name_(path.string()), file_(gzopen(path.c_str(), "rb")) {
+  explicit Reader(const std::filesystem::path& path)
+      : name_(path.string()), file_(gzopen(path.c_str(), "rb")) {
     rill::check(file_ != nullptr, "{}: the file cannot be read", name_);
   }
 
@@ -68,8 +69,10 @@ Idx read_idx(const std::filesystem::path& path) {
   Reader reader(path);
   const std::uint32_t magic = reader.number();
   const std::uint32_t type = magic >> 8, dims = magic & 0xff;
-  rill::check(magic >> 16 == 0 && dims >= 1 && dims <= 8, "{}: no IDX file (it begins with {:#010x})", reader.name(), magic);
-  rill::check(type == 8, "{}: elements of type {:#x}; only unsigned bytes (0x8) are read", reader.name(), type);
+  rill::check(magic >> 16 == 0 && dims >= 1 && dims <= 8, "{}: no IDX file (it begins with {:#010x})",
+              reader.name(), magic);
+  rill::check(type == 8, "{}: elements of type {:#x}; only unsigned bytes (0x8) are read", reader.name(),
+              type);
   Idx out;
   std::uint64_t total = 1;
   for (std::uint32_t d = 0; d < dims; ++d) {

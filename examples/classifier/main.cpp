@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <classifier/training.h>
 #include <rill/core/about.h>
@@ -28,8 +28,8 @@ std::string find_file(const std::string& folder, const std::string& start, const
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(start) || name.find(kind) == std::string::npos) continue;
-    rill::check(found.empty(), "{}: both {} and {} look like {}…{}; name the files with --train-images …", folder, found,
-                entry.path().string(), start, kind);
+    rill::check(found.empty(), "{}: both {} and {} look like {}…{}; name the files with --train-images …",
+                folder, found, entry.path().string(), start, kind);
     found = entry.path().string();
   }
   rill::check(!found.empty(), "{}: no file {}…{}", folder, start, kind);
@@ -47,13 +47,16 @@ classifier::Score train_images(Options& o, rill::Rng& rng) {
   const classifier::Data train = classifier::read_images(o.train_images, o.train_labels, o.width);
   const classifier::Data test = classifier::read_images(o.test_images, o.test_labels, o.width);
   rill::check(train.x.size(1) == test.x.size(1) && train.x.size(2) == test.x.size(2),
-              "training images are {}, test images {}; they must have one size", train.x.shape(), test.x.shape());
+              "training images are {}, test images {}; they must have one size", train.x.shape(),
+              test.x.shape());
   o.sizes.input_size = train.x.size(2);
   std::int64_t classes = 0;
-  for (const auto& y : {train.y, test.y}) classes = std::max(classes, rill::amax(y.to(rill::float64)).item<std::int64_t>() + 1);
+  for (const auto& y : {train.y, test.y})
+    classes = std::max(classes, rill::amax(y.to(rill::float64)).item<std::int64_t>() + 1);
   o.sizes.output_size = std::max<std::int64_t>(o.preset.empty() ? 0 : 10, classes);
   classifier::Model model(o.sizes, rng);
-  fmt::print("{} training and {} test images of {} rows; {} parameters\n", train.size(), test.size(), train.x.size(1), model.num_parameters());
+  fmt::print("{} training and {} test images of {} rows; {} parameters\n", train.size(), test.size(),
+             train.x.size(1), model.num_parameters());
   const classifier::Score score = classifier::train(model, train, test, o.training);
   if (!o.model.empty()) model.save(o.model);
   return score;
@@ -63,28 +66,39 @@ classifier::Score train_adding(Options& o, rill::Rng& rng) {
   o.sizes.input_size = 2;
   o.sizes.output_size = 1;
   classifier::Model model(o.sizes, rng);
-  fmt::print("no data given: the adding problem over {} steps; {} parameters\n", o.steps, model.num_parameters());
+  fmt::print("no data given: the adding problem over {} steps; {} parameters\n", o.steps,
+             model.num_parameters());
   const classifier::Score score = classifier::train_adding(model, o.steps, o.training);
   if (!o.model.empty()) model.save(o.model);
   return score;
 }
 
 void add_options(CLI::App& app, Options& o) {
-  auto* data = app.add_option("--data", o.data, "folder with train*images*, train*labels*, t10k*images*, t10k*labels* (IDX, .gz or not)");
+  auto* data = app.add_option(
+      "--data", o.data,
+      "folder with train*images*, train*labels*, t10k*images*, t10k*labels* (IDX, .gz or not)");
   auto* images = app.add_option("--train-images", o.train_images, "or the four IDX files")->excludes(data);
-  for (auto [name, value] : {std::pair{"--train-labels", &o.train_labels}, {"--test-images", &o.test_images}, {"--test-labels", &o.test_labels}}) {
+  for (auto [name, value] : {std::pair{"--train-labels", &o.train_labels},
+                             {"--test-images", &o.test_images},
+                             {"--test-labels", &o.test_labels}}) {
     auto* file = app.add_option(name, *value)->excludes(data)->needs(images);
     images->needs(file);
   }
-  app.add_option("--steps", o.steps, "length of the adding problem")->check(CLI::Range(2, 100000))->capture_default_str();
-  app.add_option("--preset", o.preset, "30-64-2-10: rows padded to 30 features, hidden 64, 2 layers, 10 classes")
+  app.add_option("--steps", o.steps, "length of the adding problem")
+      ->check(CLI::Range(2, 100000))
+      ->capture_default_str();
+  app.add_option("--preset", o.preset,
+                 "30-64-2-10: rows padded to 30 features, hidden 64, 2 layers, 10 classes")
       ->check(CLI::IsMember({"30-64-2-10"}));
   using rill::nn::Cell;
   app.add_option("--cell", o.sizes.cell, "gru or rau")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Cell>{{"gru", Cell::gru}, {"rau", Cell::rau}}).description(""));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Cell>{{"gru", Cell::gru}, {"rau", Cell::rau}})
+                      .description(""));
   app.add_option("--hidden", o.sizes.hidden_size)->check(CLI::Range(1, 65536))->capture_default_str();
   app.add_option("--layers", o.sizes.num_layers)->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--epochs", o.training.epochs, "of the adding problem: 500 steps each")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--epochs", o.training.epochs, "of the adding problem: 500 steps each")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_option("--batch", o.training.batch)->check(CLI::Range(1, 65536))->capture_default_str();
   app.add_option("--lr", o.training.lr)->check(CLI::Range(0.0, 1e3))->capture_default_str();
   app.add_option("--clip", o.training.clip)->check(CLI::Range(0.0, 1e30))->capture_default_str();
@@ -96,7 +110,8 @@ void add_options(CLI::App& app, Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app("Classifies sequences with a GRU or a RAU and a linear layer on the last state.", "classifier");
+  CLI::App app("Classifies sequences with a GRU or a RAU and a linear layer on the last state.",
+               "classifier");
   Options o;
   add_options(app, o);
   try {

@@ -39,8 +39,9 @@ Score score(Model& model, const Data& data) {
 namespace {
 
 /// `next(i)` gives batch i of `steps`; returns their mean loss.
-double train_epoch(Model& model, rill::optim::Adam& adam, rill::optim::CosineAnnealingLR& schedule, const TrainingOptions& options,
-                   std::int64_t steps, const std::function<Data(std::int64_t)>& next) {
+double train_epoch(Model& model, rill::optim::Adam& adam, rill::optim::CosineAnnealingLR& schedule,
+                   const TrainingOptions& options, std::int64_t steps,
+                   const std::function<Data(std::int64_t)>& next) {
   model.train();
   double sum = 0;
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -60,9 +61,11 @@ Score train_epochs(Model& model, const Data& test, const TrainingOptions& option
   rill::optim::CosineAnnealingLR schedule(adam, {.T_max = options.epochs * steps});
   Score last;
   for (std::int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
-    const double mean = train_epoch(model, adam, schedule, options, steps, [&](std::int64_t i) { return next(epoch, i); });
+    const double mean =
+        train_epoch(model, adam, schedule, options, steps, [&](std::int64_t i) { return next(epoch, i); });
     last = score(model, test);
-    std::string line = fmt::format("epoch {}/{}  loss {:.4f}  test loss {:.4f}", epoch, options.epochs, mean, last.loss);
+    std::string line =
+        fmt::format("epoch {}/{}  loss {:.4f}  test loss {:.4f}", epoch, options.epochs, mean, last.loss);
     if (test.y.dtype() == rill::int64) line += fmt::format("  accuracy {:.2f} %", 100 * last.accuracy);
     fmt::print("{}\n", line);
     std::fflush(stdout);

@@ -2,9 +2,9 @@
 
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <rill/core/error.h>
-#include <rill/core/safetensors.h>
 
 namespace translator {
 namespace {
@@ -23,6 +23,15 @@ NamedTensors with_prefix(const NamedTensors& all, std::string_view prefix) {
   return out;
 }
 
+nlohmann::json metadata(const Checkpoint& checkpoint, const char* key) {
+  const auto found = checkpoint.state.metadata.find(key);
+  rill::check(found != checkpoint.state.metadata.end(),
+              "{}: no checkpoint of a training run ('{}' is missing)", checkpoint.name, key);
+  nlohmann::json json = nlohmann::json::parse(found->second, nullptr, false);
+  rill::check(!json.is_discarded(), "{}: '{}' is no JSON", checkpoint.name, key);
+  return json;
+}
+
 }  // namespace
 
 void save_checkpoint(const std::filesystem::path& file, const rill::nn::Module& network,
@@ -37,27 +46,24 @@ void save_checkpoint(const std::filesystem::path& file, const rill::nn::Module& 
   rill::save_safetensors(file, tensors, {{"progress", progress.dump()}, {"counters", counters.dump()}});
 }
 
-nlohmann::json load_checkpoint(const std::filesystem::path& file, rill::nn::Module& network,
-                               rill::optim::Optimizer& optimizer, rill::optim::ReduceLROnPlateau& schedule) {
-  const rill::SafetensorsFile saved = rill::load_safetensors(file);
-  const auto metadata = [&](const char* key) {
-    const auto found = saved.metadata.find(key);
-    rill::check(found != saved.metadata.end(), "{}: no checkpoint of a training run ('{}' is missing)", file.string(), key);
-    nlohmann::json json = nlohmann::json::parse(found->second, nullptr, false);
-    rill::check(!json.is_discarded(), "{}: '{}' is no JSON", file.string(), key);
-    return json;
-  };
-  try {
-    network.load_state_dict(with_prefix(saved.tensors, "model."));
-    optimizer.load_state(with_prefix(saved.tensors, "optimizer."));
-    schedule.load_state(with_prefix(saved.tensors, "schedule."));
-    network.load_counters(metadata("counters").get<std::vector<std::pair<std::string, std::uint64_t>>>());
-  } catch (const nlohmann::json::exception& error) {
-    rill::fail("{}: the counters are damaged: {}", file.string(), error.what());
-  } catch (const rill::Error& error) {
-    rill::fail("{}: the checkpoint does not fit this training run: {}", file.string(), error.what());
-  }
-  return metadata("progress");
+Checkpoint read_checkpoint(const std::filesystem::path& file) {
+  Checkpoint out{file.string(), rill::load_safetensors(file), {}};
+  out.progress = metadata(out, "progress");
+  return out;
+}
+
+void restore(const Checkpoint& checkpoint, rill::nn::Module& network, rill::optim::Optimizer& optimizer,
+             rill::optim::ReduceLROnPlateau& schedule) try {
+  const NamedTensors& tensors = checkpoint.state.tensors;
+  network.load_state_dict(with_prefix(tensors, "model."));
+  optimizer.load_state(with_prefix(tensors, "optimizer."));
+  schedule.load_state(with_prefix(tensors, "schedule."));
+  network.load_counters(
+      metadata(checkpoint, "counters").get<std::vector<std::pair<std::string, std::uint64_t>>>());
+} catch (const nlohmann::json::exception& error) {
+  rill::fail("{}: the counters are damaged: {}", checkpoint.name, error.what());
+} catch (const rill::Error& error) {
+  rill::fail("{}: the checkpoint does not fit this training run: {}", checkpoint.name, error.what());
 }
 
 }  // namespace translator

@@ -1,12 +1,12 @@
 /// The whole state of a training run between two batches, as one file.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include <rill/core/safetensors.h>
 #include <rill/nn/module.h>
 #include <rill/optim/optim.h>
 
@@ -17,8 +17,18 @@ void save_checkpoint(const std::filesystem::path& file, const rill::nn::Module& 
                      const rill::optim::Optimizer& optimizer, const rill::optim::ReduceLROnPlateau& schedule,
                      const nlohmann::json& progress);
 
-/// Takes all that back; returns `progress`. Throws rill::Error naming the file when something does not fit.
-nlohmann::json load_checkpoint(const std::filesystem::path& file, rill::nn::Module& network,
-                               rill::optim::Optimizer& optimizer, rill::optim::ReduceLROnPlateau& schedule);
+/// A checkpoint that was read.
+struct Checkpoint {
+  std::string name;  ///< of the file, for messages
+  rill::SafetensorsFile state;
+  nlohmann::json progress;
+};
+
+/// Throws rill::Error naming the file when it is missing, damaged or no checkpoint.
+Checkpoint read_checkpoint(const std::filesystem::path& file);
+
+/// Puts a checkpoint's state in place. Throws rill::Error naming the file when something does not fit.
+void restore(const Checkpoint& checkpoint, rill::nn::Module& network, rill::optim::Optimizer& optimizer,
+             rill::optim::ReduceLROnPlateau& schedule);
 
 }  // namespace translator

@@ -4,8 +4,8 @@
 #include <functional>
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <rill/core/error.h>
 #include <rill/core/parallel.h>
@@ -18,7 +18,8 @@ namespace {
 using Action = std::function<void()>;
 
 void add_threads(CLI::App& app, int& threads) {
-  app.add_option("--threads", threads, "threads (default: all this process may use)")->check(CLI::Range(1, 1024));
+  app.add_option("--threads", threads, "threads (default: all this process may use)")
+      ->check(CLI::Range(1, 1024));
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& folder) {
@@ -26,38 +27,66 @@ CLI::Option* add_model(CLI::App& app, std::string& folder) {
 }
 
 void add_beam(CLI::App& app, std::int64_t& beam) {
-  app.add_option("--beam", beam, "sentences followed at once; 1 is greedy")->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_option("--beam", beam, "sentences followed at once; 1 is greedy")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
 }
 
 template <class T>
-void add_choice(CLI::App& app, const std::string& name, T& value, const std::map<std::string, T>& choices, const std::string& text) {
+void add_choice(CLI::App& app, const std::string& name, T& value, const std::map<std::string, T>& choices,
+                const std::string& text) {
   app.add_option(name, value, text)->transform(CLI::CheckedTransformer(choices).description(""));
 }
 
 void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) {
   CLI::App& app = *parent.add_subcommand("train", "learn to translate from sentence pairs");
-  auto* pairs = app.add_option("--pairs", c.pairs, "TSV file: source TAB target (without files: the embedded corpus)");
+  auto* pairs =
+      app.add_option("--pairs", c.pairs, "TSV file: source TAB target (without files: the embedded corpus)");
   auto* source = app.add_option("--source", c.source, "parallel files: the sentences,")->excludes(pairs);
   auto* target = app.add_option("--target", c.target, "and their translations")->excludes(pairs);
   source->needs(target);
   target->needs(source);
   app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)");
   add_model(app, c.folder);
-  add_choice<rill::nn::Cell>(app, "--cell", c.model.cell, {{"gru", rill::nn::Cell::gru}, {"rau", rill::nn::Cell::rau}}, "gru or rau");
+  add_choice<rill::nn::Cell>(app, "--cell", c.model.cell,
+                             {{"gru", rill::nn::Cell::gru}, {"rau", rill::nn::Cell::rau}}, "gru or rau");
   const auto size = CLI::Range(std::int64_t{1}, std::int64_t{65536});
-  app.add_option("--embedding", c.model.embedding, "size of the embeddings")->check(size)->capture_default_str();
+  app.add_option("--embedding", c.model.embedding, "size of the embeddings")
+      ->check(size)
+      ->capture_default_str();
   app.add_option("--hidden", c.model.hidden, "size of the states")->check(size)->capture_default_str();
-  app.add_option("--layers", c.model.layers, "layers of the encoder")->check(CLI::Range(1, 64))->capture_default_str();
-  add_choice<bool>(app, "--bidirectional", c.model.bidirectional, {{"on", true}, {"off", false}}, "on or off");
-  add_choice<bool>(app, "--attention", c.model.attention, {{"additive", true}, {"none", false}}, "additive or none");
-  app.add_option("--dropout", c.model.dropout, "of embeddings and output features")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--epochs", c.training.epochs, "at most so many")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--batch", c.training.batch, "sentences a step")->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--lr", c.training.lr, "learning rate of Adam")->check(CLI::Range(0.0, 1e3))->capture_default_str();
-  app.add_option("--clip", c.training.clip, "largest norm of the gradients")->check(CLI::Range(0.0, 1e30))->capture_default_str();
-  app.add_option("--label-smoothing", c.training.label_smoothing, "share of probability spread over all words")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--min-count", c.min_count, "rarer words are unknown")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--max-length", c.max_length, "pairs with more tokens on a side are dropped")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--layers", c.model.layers, "layers of the encoder")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  add_choice<bool>(app, "--bidirectional", c.model.bidirectional, {{"on", true}, {"off", false}},
+                   "on or off");
+  add_choice<bool>(app, "--attention", c.model.attention, {{"additive", true}, {"none", false}},
+                   "additive or none");
+  app.add_option("--dropout", c.model.dropout, "of embeddings and output features")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--epochs", c.training.epochs, "at most so many")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--batch", c.training.batch, "sentences a step")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option("--lr", c.training.lr, "learning rate of Adam")
+      ->check(CLI::Range(0.0, 1e3))
+      ->capture_default_str();
+  app.add_option("--clip", c.training.clip, "largest norm of the gradients")
+      ->check(CLI::Range(0.0, 1e30))
+      ->capture_default_str();
+  app.add_option("--label-smoothing", c.training.label_smoothing,
+                 "share of probability spread over all words")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--min-count", c.min_count, "rarer words are unknown")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--max-length", c.max_length, "pairs with more tokens on a side are dropped")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_option("--seed", c.training.seed, "of all random numbers")->capture_default_str();
   add_threads(app, threads);
   app.add_flag("--resume", c.resume, "go on from the model's checkpoint");
@@ -95,7 +124,8 @@ struct Values {
 void add_commands(CLI::App& app, Values& v, Action& action) {
   app.require_subcommand(1);
   add_train(app, v.train, v.threads, action);
-  CLI::App& translate = *app.add_subcommand("translate", "translate the lines of standard input, one line out for each");
+  CLI::App& translate =
+      *app.add_subcommand("translate", "translate the lines of standard input, one line out for each");
   add_model(translate, v.folder);
   add_beam(translate, v.beam);
   add_threads(translate, v.threads);
@@ -116,7 +146,8 @@ void add_commands(CLI::App& app, Values& v, Action& action) {
 }  // namespace
 
 int run(int argc, char** argv) try {
-  CLI::App app("Trains and uses a translator: a recurrent encoder and a decoder with additive attention.", "translator");
+  CLI::App app("Trains and uses a translator: a recurrent encoder and a decoder with additive attention.",
+               "translator");
   Values values;
   Action action;
   add_commands(app, values, action);

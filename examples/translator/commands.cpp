@@ -49,7 +49,9 @@ Split training_split(const TrainCommand& c) {
   }
   Split split{std::move(pairs), with_notes(read_pairs(c.valid)), ""};
   const std::size_t known = count_known_sources(split.valid, split.train);
-  if (known > 0) split.note = fmt::format("{}: {} of {} sources are among the training pairs", safe(c.valid), known, split.valid.size());
+  if (known > 0)
+    split.note = fmt::format("{}: {} of {} sources are among the training pairs", safe(c.valid), known,
+                             split.valid.size());
   return split;
 }
 
@@ -63,8 +65,9 @@ Languages languages_of(const std::vector<Pair>& pairs, std::int64_t min_count) {
   }
   out.source = source.vocabulary(min_count);
   out.target = target.vocabulary(min_count);
-  say(fmt::format("{} pairs; {} source words ({} kept), {} target words ({} kept)", pairs.size(), source.types(),
-                  out.source.words().size(), target.types(), out.target.words().size()));
+  say(fmt::format("{} training pair{}; {} source words ({} kept), {} target words ({} kept)", pairs.size(),
+                  pairs.size() == 1 ? "" : "s", source.types(), out.source.words().size(), target.types(),
+                  out.target.words().size()));
   return out;
 }
 
@@ -103,11 +106,15 @@ void train(const TrainCommand& c) {
   check_folder(c);
   rill::Rng rng(c.training.seed);
   Model model(c.model, languages_of(split.train, c.min_count), rng);
-  if (!c.resume) model.save_description(c.folder);
+  if (!c.resume && std::filesystem::exists(std::filesystem::path(c.folder) / "model.safetensors")) {
+    say(fmt::format("{}: the model there will be replaced after the first epoch", safe(c.folder)));
+  }
   say(fmt::format("{} parameters; {}", model.network().num_parameters(), rill::about()));
   const TrainingResult result = train(model, split.train, split.valid, c.training, c.folder, c.resume);
-  if (result.interrupted) say(fmt::format("interrupted; the same command with --resume goes on from {}", safe(c.folder)));
-  if (result.stopped_early) say(fmt::format("stopped: no better loss or BLEU for {} epochs", c.training.patience));
+  if (result.interrupted)
+    say(fmt::format("interrupted; the same command with --resume goes on from {}", safe(c.folder)));
+  if (result.stopped_early)
+    say(fmt::format("stopped: no better loss or BLEU for {} epochs", c.training.patience));
   if (result.best_epoch > 0) say(fmt::format("{}: the model of epoch {}", safe(c.folder), result.best_epoch));
   if (c.json) fmt::print("{}\n", summary(result, model, static_cast<double>(split.train.size())).dump());
 }
@@ -139,7 +146,8 @@ void translate_lines(const std::string& folder, std::int64_t beam) {
   while (reader.next(line)) {
     waiting.push_back(tokenize(line));
     if (waiting.back().size() > longest) {
-      say(fmt::format("line {}: only the first {} of {} tokens are translated", reader.number(), longest, waiting.back().size()));
+      say(fmt::format("line {}: only the first {} of {} tokens are translated", reader.number(), longest,
+                      waiting.back().size()));
       waiting.back().resize(longest);
     }
     if (waiting.size() == lines_at_once || input_waits()) write_translations(model, waiting, beam);
@@ -149,28 +157,35 @@ void translate_lines(const std::string& folder, std::int64_t beam) {
 
 void evaluate(const EvaluateCommand& c) {
   Model model = Model::load(c.folder);
-  const std::vector<Pair> pairs = with_notes(c.pairs.empty() ? read_parallel(c.source, c.target) : read_pairs(c.pairs));
+  const std::vector<Pair> pairs =
+      with_notes(c.pairs.empty() ? read_parallel(c.source, c.target) : read_pairs(c.pairs));
   const Evaluation e = evaluate(model, pairs, c.beam);
   if (c.json) {
-    const nlohmann::json out = {{"bleu", e.bleu},           {"loss", e.loss},     {"perplexity", e.perplexity},
-                                {"sentences", e.sentences}, {"tokens", e.tokens}, {"tokens_per_s", e.tokens_per_s}};
+    const nlohmann::json out = {
+        {"bleu", e.bleu},           {"loss", e.loss},     {"perplexity", e.perplexity},
+        {"sentences", e.sentences}, {"tokens", e.tokens}, {"tokens_per_s", e.tokens_per_s}};
     fmt::print("{}\n", out.dump());
     return;
   }
-  fmt::print("BLEU {:.2f}  loss {:.4f}  perplexity {:.2f}  ({} sentences, {} tokens; {:.0f} tokens/s written)\n", e.bleu, e.loss,
-             e.perplexity, e.sentences, e.tokens, e.tokens_per_s);
+  fmt::print(
+      "BLEU {:.2f}  loss {:.4f}  perplexity {:.2f}  ({} sentences, {} tokens; {:.0f} tokens/s written)\n",
+      e.bleu, e.loss, e.perplexity, e.sentences, e.tokens, e.tokens_per_s);
 }
 
 void draw_attention(const std::string& folder, const std::string& sentence, const std::string& out) {
   const Model model = Model::load(folder);
-  rill::check(model.options().attention, "attention: {} was trained with --attention none; it looks nowhere", folder);
+  rill::check(model.options().attention, "attention: {} was trained with --attention none; it looks nowhere",
+              folder);
   const Tokens source = tokenize(sentence);
   rill::check(!source.empty(), "attention: the sentence has no words");
   const Translation translation = model.translate(std::span(&source, 1), 1, true).front();
   rill::check(!translation.tokens.empty(), "attention: the translation is empty; there is nothing to draw");
   const auto rows = static_cast<std::int64_t>(translation.tokens.size());
   const rill::Tensor weights = translation.weights.narrow(0, 0, rows).contiguous();
-  HeatMap map{.title = sentence, .rows = translation.tokens, .columns = source, .weights = weights.span<const float>()};
+  HeatMap map{.title = sentence,
+              .rows = translation.tokens,
+              .columns = source,
+              .weights = weights.span<const float>()};
   map.columns.push_back(std::string(model.languages().source.text(Vocabulary::end)));
   rill::write_file_atomically(out, heat_map_svg(map));
   fmt::print("{}\n", model.languages().spacing.join(translation.tokens));

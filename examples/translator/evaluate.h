@@ -20,9 +20,9 @@ TokenLoss token_loss(const Model& model, const Examples& examples);
 
 /// What `translator evaluate` reports.
 struct Evaluation {
-  double bleu = 0;          ///< corpus BLEU-4 of the translations against the raw references, 0 to 100
-  double loss = 0;          ///< see TokenLoss
-  double perplexity = 0;    ///< e^loss
+  double bleu = 0;        ///< corpus BLEU-4 of the translations against the raw references, 0 to 100
+  double loss = 0;        ///< see TokenLoss
+  double perplexity = 0;  ///< e^loss
   std::int64_t sentences = 0;
   std::int64_t tokens = 0;  ///< of the references, ends counted
   double tokens_per_s = 0;  ///< written while translating, ends counted

@@ -86,8 +86,8 @@ ModelOptions model_options_from_json(const nlohmann::json& json, const std::stri
   o.layers = fields.integer("layers", 1, 64);
   o.bidirectional = fields.boolean("bidirectional");
   const std::string attention = fields.string("attention");
-  rill::check(attention == "additive" || attention == "none", "{}: 'attention' is '{}'; it must be additive or none", where,
-              attention);
+  rill::check(attention == "additive" || attention == "none",
+              "{}: 'attention' is '{}'; it must be additive or none", where, attention);
   o.attention = attention == "additive";
   o.dropout = fields.number("dropout", 0, 1);
   fields.finish();
@@ -95,22 +95,28 @@ ModelOptions model_options_from_json(const nlohmann::json& json, const std::stri
 }
 
 Model::Model(const ModelOptions& options, Languages languages, rill::Rng& rng)
-    : options_(options), languages_(std::move(languages)), network_(network_options(options, languages_), rng) {
+    : options_(options),
+      languages_(std::move(languages)),
+      network_(network_options(options, languages_), rng) {
   initialise(network_, rng);
 }
 
 Model Model::load(const std::filesystem::path& folder) {
-  rill::check(std::filesystem::is_directory(folder), "{}: no model folder; `translator train --model {}` makes one",
-              safe(folder.string()), safe(folder.string()));
+  rill::check(std::filesystem::is_directory(folder),
+              "{}: no model folder; `translator train --model {}` makes one", safe(folder.string()),
+              safe(folder.string()));
   const auto path = [&](const char* file) { return (folder / file).string(); };
   const nlohmann::json config = read_json(path("config.json"));
   Fields fields(config, path("config.json"));
   const std::int64_t version = fields.integer("format", 1, 1000000);
-  rill::check(version == format, "{}: the model has format {}, this program reads {}", path("config.json"), version, format);
+  rill::check(version == format, "{}: the model has format {}, this program reads {}", path("config.json"),
+              version, format);
   const ModelOptions options = model_options_from_json(fields.value("model"), path("config.json"));
   const Spacing spacing = Spacing::from_json(fields.value("spacing"), path("config.json"));
   fields.finish();
-  const auto words = [&](const char* file) { return Vocabulary::from_json(read_json(path(file)), path(file)); };
+  const auto words = [&](const char* file) {
+    return Vocabulary::from_json(read_json(path(file)), path(file));
+  };
   rill::Rng rng(0);  // every parameter is loaded
   Model model(options, {words("source_vocabulary.json"), words("target_vocabulary.json"), spacing}, rng);
   model.network_.load(folder / "model.safetensors");
@@ -118,16 +124,16 @@ Model Model::load(const std::filesystem::path& folder) {
   return model;
 }
 
-void Model::save_description(const std::filesystem::path& folder) const {
+void Model::save(const std::filesystem::path& folder) const {
   write_json((folder / "source_vocabulary.json").string(), languages_.source.to_json());
   write_json((folder / "target_vocabulary.json").string(), languages_.target.to_json());
   write_json((folder / "config.json").string(),
              {{"format", format}, {"model", to_json(options_)}, {"spacing", languages_.spacing.to_json()}});
+  network_.save(folder / "model.safetensors");
 }
 
-void Model::save_parameters(const std::filesystem::path& folder) const { network_.save(folder / "model.safetensors"); }
-
-std::vector<Translation> Model::translate(std::span<const Tokens> sentences, std::int64_t beam, bool weights) const {
+std::vector<Translation> Model::translate(std::span<const Tokens> sentences, std::int64_t beam,
+                                          bool weights) const {
   constexpr std::int64_t rows_at_once = 256;
   std::vector<std::vector<std::int64_t>> ids;
   std::vector<PairLength> lengths;
@@ -141,7 +147,8 @@ std::vector<Translation> Model::translate(std::span<const Tokens> sentences, std
                                  .banned = {Vocabulary::pad, Vocabulary::start, Vocabulary::unknown},
                                  .weights = weights};
   std::vector<Translation> out(sentences.size());
-  for (const Batch& batch : batches(lengths, static_cast<std::size_t>(std::max<std::int64_t>(1, rows_at_once / beam)))) {
+  for (const Batch& batch :
+       batches(lengths, static_cast<std::size_t>(std::max<std::int64_t>(1, rows_at_once / beam)))) {
     const Padded source = pad(ids, batch);
     const auto found = network_.search(source.ids, source.lengths, search);
     for (std::size_t i = 0; i < batch.size(); ++i) {

@@ -53,13 +53,12 @@ class Model {
 
   /// Reads config.json, both vocabularies and model.safetensors. Throws rill::Error naming the file that is missing or wrong.
   static Model load(const std::filesystem::path& folder);
-  /// Writes config.json and the vocabularies.
-  void save_description(const std::filesystem::path& folder) const;
-  /// Writes model.safetensors.
-  void save_parameters(const std::filesystem::path& folder) const;
+  /// Writes these files, the parameters last.
+  void save(const std::filesystem::path& folder) const;
 
   /// The translations of tokenised sentences, in their order; beam 1 is greedy. An empty sentence gives an empty translation.
-  std::vector<Translation> translate(std::span<const Tokens> sentences, std::int64_t beam, bool weights = false) const;
+  std::vector<Translation> translate(std::span<const Tokens> sentences, std::int64_t beam,
+                                     bool weights = false) const;
 
   const rill::nn::Seq2Seq& network() const noexcept { return network_; }
   rill::nn::Seq2Seq& network() noexcept { return network_; }

@@ -1,7 +1,7 @@
 #include <translator/training.h>
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 #include <algorithm>
 #include <chrono>
@@ -32,7 +32,7 @@ void stop_on_signals() {
 }
 
 nlohmann::json to_json(const TrainingOptions& o) {
-  return {{"batch", o.batch},       {"lr", o.lr},     {"clip", o.clip}, {"label_smoothing", o.label_smoothing},
+  return {{"batch", o.batch},       {"lr", o.lr},    {"clip", o.clip}, {"label_smoothing", o.label_smoothing},
           {"patience", o.patience}, {"seed", o.seed}};
 }
 
@@ -54,8 +54,14 @@ std::uint64_t fingerprint(const Examples& train, const Examples& valid) {
 }
 
 nlohmann::json to_json(const EpochRecord& r) {
-  return {{"epoch", r.epoch}, {"train_loss", r.train_loss},     {"valid_loss", r.valid_loss}, {"valid_bleu", r.valid_bleu},
-          {"lr", r.lr},       {"tokens_per_s", r.tokens_per_s}, {"seconds", r.seconds},       {"skipped_steps", r.skipped_steps}};
+  return {{"epoch", r.epoch},
+          {"train_loss", r.train_loss},
+          {"valid_loss", r.valid_loss},
+          {"valid_bleu", r.valid_bleu},
+          {"lr", r.lr},
+          {"tokens_per_s", r.tokens_per_s},
+          {"seconds", r.seconds},
+          {"skipped_steps", r.skipped_steps}};
 }
 
 EpochRecord epoch_record(const nlohmann::json& j) {
@@ -66,8 +72,8 @@ EpochRecord epoch_record(const nlohmann::json& j) {
 /// One run: what is trained, and where it stands.
 class Run {
  public:
-  Run(Model& model, const std::vector<Pair>& train, const std::vector<Pair>& valid, const TrainingOptions& options,
-      const std::filesystem::path& folder)
+  Run(Model& model, const std::vector<Pair>& train, const std::vector<Pair>& valid,
+      const TrainingOptions& options, const std::filesystem::path& folder)
       : model_(model),
         valid_(valid),
         options_(options),
@@ -75,7 +81,8 @@ class Run {
         examples_(encode(train, model.languages().source, model.languages().target)),
         identity_({{"model", translator::to_json(model.options())},
                    {"training", translator::to_json(options)},
-                   {"data", fingerprint(examples_, encode(valid, model.languages().source, model.languages().target))}}),
+                   {"data", fingerprint(examples_,
+                                        encode(valid, model.languages().source, model.languages().target))}}),
         optimizer_(model.network().parameters(), {.lr = options.lr}),
         schedule_(optimizer_, {.factor = 0.5, .patience = 0}) {}
 
@@ -110,17 +117,26 @@ class Run {
   TrainingResult result_;
 };
 
+/// Throws unless a run began with the same model, options and data.
+void check_identity(const nlohmann::json& then, const nlohmann::json& now) {
+  for (const char* what : {"model", "training"}) {
+    rill::check(then.at(what) == now.at(what),
+                "--resume: the run began with {} options {}, now they are {}; give the same", what,
+                then.at(what).dump(), now.at(what).dump());
+  }
+  rill::check(then.at("data") == now.at("data"),
+              "--resume: the sentence pairs are not those the run began with; give the same files");
+}
+
 void Run::resume() {
-  rill::check(std::filesystem::exists(checkpoint()), "{}: there is no checkpoint to go on from; train without --resume first",
+  rill::check(std::filesystem::exists(checkpoint()),
+              "{}: there is no checkpoint to go on from; train without --resume first",
               checkpoint().string());
-  const nlohmann::json progress = load_checkpoint(checkpoint(), model_.network(), optimizer_, schedule_);
+  const Checkpoint saved = read_checkpoint(checkpoint());
+  const nlohmann::json& progress = saved.progress;
   try {
-    for (const char* what : {"model", "training", "data"}) {
-      const auto &then = progress.at("identity").at(what), &now = identity_.at(what);
-      rill::check(then == now, "--resume: the {} {} not what the run began with: {} then, {} now; give the same options and files",
-                  what == std::string("data") ? "sentence pairs" : what, what == std::string("data") ? "are" : "options are",
-                  then.dump(), now.dump());
-    }
+    check_identity(progress.at("identity"), identity_);
+    restore(saved, model_.network(), optimizer_, schedule_);
     epoch_ = progress.at("epoch");
     next_batch_ = progress.at("next_batch");
     loss_sum_ = progress.at("loss_sum");
@@ -139,10 +155,11 @@ void Run::resume() {
 void Run::save(double loss_sum, std::int64_t tokens, double seconds) const {
   nlohmann::json history = nlohmann::json::array();
   for (const EpochRecord& record : result_.history) history.push_back(to_json(record));
-  nlohmann::json progress = {{"identity", identity_},     {"epoch", epoch_},   {"next_batch", next_batch_},
-                             {"loss_sum", loss_sum},      {"tokens", tokens},  {"seconds", seconds},
-                             {"best_bleu", best_bleu_},   {"waited", waited_}, {"best_epoch", result_.best_epoch},
-                             {"best_loss", best_loss_},   {"history", history}};
+  nlohmann::json progress = {
+      {"identity", identity_},   {"epoch", epoch_},   {"next_batch", next_batch_},
+      {"loss_sum", loss_sum},    {"tokens", tokens},  {"seconds", seconds},
+      {"best_bleu", best_bleu_}, {"waited", waited_}, {"best_epoch", result_.best_epoch},
+      {"best_loss", best_loss_}, {"history", history}};
   if (std::isinf(best_loss_)) progress["best_loss"] = nullptr;
   save_checkpoint(checkpoint(), model_.network(), optimizer_, schedule_, progress);
 }
@@ -164,8 +181,10 @@ void Run::step(const TrainingBatch& batch, Progress& progress) {
 bool Run::train_epoch() {
   model_.network().train();
   rill::Rng order(options_.seed, static_cast<std::uint64_t>(epoch_));
-  const std::vector<Batch> batches = shuffled_batches(examples_.lengths, static_cast<std::size_t>(options_.batch), order);
-  Progress progress(fmt::format("epoch {}/{}", epoch_, options_.epochs), static_cast<std::int64_t>(batches.size() - next_batch_));
+  const std::vector<Batch> batches =
+      shuffled_batches(examples_.lengths, static_cast<std::size_t>(options_.batch), order);
+  Progress progress(fmt::format("epoch {}/{}", epoch_, options_.epochs),
+                    static_cast<std::int64_t>(batches.size() - next_batch_));
   for (; next_batch_ < batches.size(); ++next_batch_) {
     if (stop_requested) {
       save(loss_sum_, tokens_, seconds_ + progress.seconds());
@@ -175,15 +194,20 @@ bool Run::train_epoch() {
   }
   const double seconds = seconds_ + progress.seconds();
   progress.clear();
-  finish_epoch(loss_sum_ / static_cast<double>(std::max<std::int64_t>(tokens_, 1)), static_cast<double>(tokens_) / seconds,
-               seconds);
+  finish_epoch(loss_sum_ / static_cast<double>(std::max<std::int64_t>(tokens_, 1)),
+               static_cast<double>(tokens_) / seconds, seconds);
   return true;
 }
 
 void Run::finish_epoch(double train_loss, double tokens_per_s, double seconds) {
-  EpochRecord record{.epoch = epoch_, .train_loss = train_loss, .lr = optimizer_.lr(), .tokens_per_s = tokens_per_s,
-                     .seconds = seconds, .skipped_steps = optimizer_.skipped_steps()};
-  rill::check(std::isfinite(train_loss), "train: the loss is {} in epoch {}; use a smaller --lr or --clip", train_loss, epoch_);
+  EpochRecord record{.epoch = epoch_,
+                     .train_loss = train_loss,
+                     .lr = optimizer_.lr(),
+                     .tokens_per_s = tokens_per_s,
+                     .seconds = seconds,
+                     .skipped_steps = optimizer_.skipped_steps()};
+  rill::check(std::isfinite(train_loss), "train: the loss is {} in epoch {}; use a smaller --lr or --clip",
+              train_loss, epoch_);
   bool better = valid_.empty(), best = valid_.empty();
   if (!valid_.empty()) {
     const Evaluation e = evaluate(model_, valid_, 1);
@@ -196,7 +220,7 @@ void Run::finish_epoch(double train_loss, double tokens_per_s, double seconds) {
     schedule_.step(e.loss);
   }
   if (best) {
-    model_.save_parameters(folder_);
+    model_.save(folder_);
     result_.best_epoch = epoch_;
   }
   waited_ = better ? 0 : waited_ + 1;
@@ -210,10 +234,12 @@ void Run::finish_epoch(double train_loss, double tokens_per_s, double seconds) {
 }
 
 void Run::write_log() const {
-  std::string csv = "epoch,train_loss,valid_loss,valid_perplexity,valid_bleu,lr,tokens_per_s,seconds,skipped_steps\n";
+  std::string csv =
+      "epoch,train_loss,valid_loss,valid_perplexity,valid_bleu,lr,tokens_per_s,seconds,skipped_steps\n";
   for (const EpochRecord& r : result_.history) {
-    csv += fmt::format("{},{:.6f},{:.6f},{:.4f},{:.3f},{:.6g},{:.1f},{:.2f},{}\n", r.epoch, r.train_loss, r.valid_loss,
-                       std::exp(r.valid_loss), r.valid_bleu, r.lr, r.tokens_per_s, r.seconds, r.skipped_steps);
+    csv += fmt::format("{},{:.6f},{:.6f},{:.4f},{:.3f},{:.6g},{:.1f},{:.2f},{}\n", r.epoch, r.train_loss,
+                       r.valid_loss, std::exp(r.valid_loss), r.valid_bleu, r.lr, r.tokens_per_s, r.seconds,
+                       r.skipped_steps);
   }
   rill::write_file_atomically(folder_ / "log.csv", csv);
 }
@@ -221,14 +247,15 @@ void Run::write_log() const {
 void print_epoch(const EpochRecord& r, const TrainingOptions& options, bool validated, bool best) {
   std::string line = fmt::format("epoch {}/{}  loss {:.4f}", r.epoch, options.epochs, r.train_loss);
   if (validated) line += fmt::format("  valid loss {:.4f}  BLEU {:.2f}", r.valid_loss, r.valid_bleu);
-  fmt::print(stderr, "{}  {:.0f} tokens/s  {}{}\n", line, r.tokens_per_s, duration(r.seconds), best ? "  *" : "");
+  fmt::print(stderr, "{}  {:.0f} tokens/s  {}{}\n", line, r.tokens_per_s, duration(r.seconds),
+             best ? "  *" : "");
 }
 
 TrainingResult Run::run() {
   while (epoch_ <= options_.epochs && waited_ < options_.patience) {
     if (!train_epoch()) {
       result_.interrupted = true;
-      if (result_.best_epoch == 0) model_.save_parameters(folder_);
+      if (result_.best_epoch == 0) model_.save(folder_);
       return result_;
     }
     const EpochRecord& last = result_.history.back();

@@ -1,8 +1,8 @@
 // rill-bench: measures rill on the workloads of its peers.
 #include <exception>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <bench/timing.h>
 #include <bench/workloads.h>
@@ -13,7 +13,8 @@ namespace {
 
 std::string listed_workloads() {
   std::string text = "\nWorkloads:\n";
-  for (const auto& workload : bench::workloads()) text += fmt::format("  {:15} {}\n", workload.name, workload.what);
+  for (const auto& workload : bench::workloads())
+    text += fmt::format("  {:15} {}\n", workload.name, workload.what);
   return text;
 }
 
@@ -42,7 +43,9 @@ void print(const std::string& workload, nlohmann::ordered_json fields, bool json
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app("Measures rill. Results are medians; compare only figures of one quiet machine, in alternation.", "rill-bench");
+  CLI::App app(
+      "Measures rill. Results are medians; compare only figures of one quiet machine, in alternation.",
+      "rill-bench");
   std::vector<std::string> names;
   for (const auto& workload : bench::workloads()) names.push_back(workload.name);
   std::string name;
@@ -52,7 +55,9 @@ int main(int argc, char** argv) try {
   app.footer(listed_workloads());
   app.add_option("WORKLOAD", name, "what to measure")->required()->check(CLI::IsMember(names));
   app.add_option("--threads", threads, "default: all this process may use")->check(CLI::Range(1, 1024));
-  app.add_option("--seconds", options.seconds, "most timed seconds of a training workload")->check(CLI::Range(0.0, 1e6))->capture_default_str();
+  app.add_option("--seconds", options.seconds, "most timed seconds of a training workload")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app.add_option("--batch", options.batch, "another batch size")->check(CLI::Range(1, 65536));
   app.add_flag("--json", json, "one JSON object a line");
   try {
@@ -62,7 +67,8 @@ int main(int argc, char** argv) try {
   }
   if (threads > 0) rill::set_num_threads(threads);
   for (const auto& workload : bench::workloads()) {
-    if (workload.name == name) workload.run(options, [&](nlohmann::ordered_json fields) { print(name, std::move(fields), json); });
+    if (workload.name == name)
+      workload.run(options, [&](nlohmann::ordered_json fields) { print(name, std::move(fields), json); });
   }
   return 0;
 } catch (const std::exception& error) {

@@ -64,8 +64,10 @@ void products(const Emit& emit) {
   struct Size {
     std::int64_t m, k, n;
   };
-  for (const Size& s : {Size{32, 256, 768}, Size{64, 512, 1536}, Size{1920, 512, 10000}, Size{1024, 1024, 1024}}) {
-    const Tensor a = rill::randn({s.m, s.k}, rng), b = rill::randn({s.k, s.n}, rng), weight = rill::randn({s.n, s.k}, rng);
+  for (const Size& s :
+       {Size{32, 256, 768}, Size{64, 512, 1536}, Size{1920, 512, 10000}, Size{1024, 1024, 1024}}) {
+    const Tensor a = rill::randn({s.m, s.k}, rng), b = rill::randn({s.k, s.n}, rng),
+                 weight = rill::randn({s.n, s.k}, rng);
     const auto measure = [&](const char* op, auto f) {
       const double seconds = median_time(f);
       emit({{"metric", "matmul"},

@@ -35,7 +35,8 @@ rill::nn::Seq2SeqOptions network(const Sizes& s) {
 
 Tensor tokens(std::int64_t steps, std::int64_t batch, std::int64_t words, rill::Rng& rng) {
   Tensor ids = rill::empty({steps, batch}, rill::int64);
-  for (std::int64_t& id : ids.span<std::int64_t>()) id = 3 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(words - 3)));
+  for (std::int64_t& id : ids.span<std::int64_t>())
+    id = 3 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(words - 3)));
   return ids;
 }
 
@@ -93,7 +94,8 @@ void seq2seq(const std::string& size, const Options& options, const Emit& emit) 
   double last = first;
   const double processor = processor_seconds();
   const auto begin = Clock::now();
-  while (times.total.size() < most_steps && (times.total.size() < least_steps || seconds_since(begin) < options.seconds)) {
+  while (times.total.size() < most_steps &&
+         (times.total.size() < least_steps || seconds_since(begin) < options.seconds)) {
     last = step(model, adam, data, &times);
   }
   const double wall = seconds_since(begin);

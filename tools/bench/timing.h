@@ -10,12 +10,15 @@ namespace bench {
 
 using Clock = std::chrono::steady_clock;
 
-inline double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+inline double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 /// The q-quantile of samples, 0 <= q < 1: the sample at position q·n in ascending order.
 inline double quantile(std::vector<double> samples, double q) {
   std::sort(samples.begin(), samples.end());
-  return samples[std::min(samples.size() - 1, static_cast<std::size_t>(q * static_cast<double>(samples.size())))];
+  return samples[std::min(samples.size() - 1,
+                          static_cast<std::size_t>(q * static_cast<double>(samples.size())))];
 }
 
 /// The middle sample, or the mean of the two in the middle.

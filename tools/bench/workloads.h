@@ -13,7 +13,7 @@ namespace bench {
 using Emit = std::function<void(nlohmann::ordered_json)>;
 
 struct Options {
-  double seconds = 8;   ///< most timed seconds
+  double seconds = 8;      ///< most timed seconds
   std::int64_t batch = 0;  ///< 0: the workload's own
 };
 
