@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include <rill/core/error.h>
@@ -17,10 +18,12 @@ bool is_number(std::string_view token) {
   return std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The apostrophe of an English plural owner stands before a space ("the boys' dog"), every other one does
-/// not.
-bool elides(std::string_view word) {
-  return word.ends_with('\'') && !(word.size() > 2 && word.ends_with("s'"));
+/// Whether no space follows an apostrophe at the end of a word: l'eau, don't, but "the boys' dog".
+bool elides(std::string_view word, std::string_view next) {
+  static constexpr std::array<std::string_view, 7> endings = {"s", "t", "m", "d", "ll", "re", "ve"};
+  const bool plural_owner = word.size() > 2 && word.ends_with("s'") &&
+                            std::find(endings.begin(), endings.end(), next) == endings.end();
+  return word.ends_with('\'') && !plural_owner;
 }
 
 /// What a sign is counted under: "0.0" for a point between digits, else the sign.
@@ -92,9 +95,9 @@ std::string Spacing::join(const Tokens& tokens) const {
     const std::string& a = tokens[right - 1];
     const std::string& b = tokens[right];
     if (is_word(a) && is_word(b)) {
-      return !elides(a) && !is_unspaced(a) && !is_unspaced(b);
+      return !elides(a, b) && !is_unspaced(a) && !is_unspaced(b);
     }
-    return a != b && (is_word(a) || spaced(tokens, right - 1, Side::after)) &&
+    return (a != b || a == straight_quote) && (is_word(a) || spaced(tokens, right - 1, Side::after)) &&
            (is_word(b) || spaced(tokens, right, Side::before));
   };
   std::string text;

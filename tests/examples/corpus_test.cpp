@@ -10,6 +10,7 @@
 #include <translator/corpus.h>
 #include <translator/grammar_sentences.h>
 #include <translator/hold_out.h>
+#include <translator/spacing.h>
 
 using translator::corpus;
 using translator::Pair;
@@ -119,6 +120,19 @@ TEST_CASE("corpus: elision, contraction and the articles are carried through") {
     }
     check_none(french, wrong_french);
     check_none(" " + pair.source_text, wrong_english);
+  }
+}
+
+TEST_CASE("corpus: spacing learned from it writes its sentences again") {
+  translator::Spacing english, french;
+  const std::vector<Pair> pairs = corpus(3000, 7);
+  for (const Pair& pair : pairs) {
+    english.observe(pair.source_text);
+    french.observe(pair.target_text);
+  }
+  for (const Pair& pair : pairs) {
+    CHECK(english.join(pair.source) == translator::normalize(pair.source_text));
+    CHECK(french.join(pair.target) == translator::normalize(pair.target_text));
   }
 }
 

@@ -153,7 +153,8 @@ TEST_CASE("text: nothing can steer the terminal") {
 
 TEST_CASE("spacing: English without examples") {
   for (const char* text : {"he said: \"it's fine.\" really?", "a well-known (old) trick, 2.0 at 12:30!",
-                           "the boys' dog doesn't bark...", "50% of $20; ok", "今天河水很冷。"}) {
+                           "the boys' dog doesn't bark...", "thomas's uncle says this'll do",
+                           "\"who?\" \"me.\"", "50% of $20; ok", "今天河水很冷。"}) {
     CHECK(detokenize(tokenize(text)) == text);
   }
   CHECK(detokenize({}) == "");
