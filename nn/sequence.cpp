@@ -110,7 +110,8 @@ void SequenceRows::scatter(const Slot& slot, const Tensor& rows) const {
 
 std::vector<std::int64_t> SequenceRows::shares(std::int64_t flops, std::int64_t batches) const {
   const double work = static_cast<double>(count()) * static_cast<double>(flops);
-  const auto most = static_cast<double>(std::min<std::int64_t>((num_threads() + batches - 1) / batches, batch_));
+  const auto most =
+      static_cast<double>(std::min<std::int64_t>((num_threads() + batches - 1) / batches, batch_));
   const auto wanted =
       std::max<std::int64_t>(static_cast<std::int64_t>(std::min(work / flops_of_share, most)), 1);
   std::vector<std::int64_t> borders{0};

@@ -69,9 +69,9 @@ class SequenceRows {
     scatter(slot, buffer);
   }
 
-  /// Ranges of places that threads may work on side by side: borders b_0 = 0 … b_n = B, with about the same number
-  /// of rows in each. One range when a row costs so few `flops` that threads do not pay. `batches`: how many such
-  /// batches are worked on at once (directions), so that each need be cut less.
+  /// Ranges of places that threads may work on side by side: borders b_0 = 0 … b_n = B, with about the same
+  /// number of rows in each. One range when a row costs so few `flops` that threads do not pay. `batches`:
+  /// how many such batches are worked on at once (directions), so that each need be cut less.
   std::vector<std::int64_t> shares(std::int64_t flops, std::int64_t batches = 1) const;
 
  private:
