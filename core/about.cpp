@@ -12,9 +12,12 @@ const char* version() noexcept { return RILL_VERSION; }
 
 const char* simd_name() noexcept {
   switch (kernels::simd_level()) {
-    case kernels::SimdLevel::v3: return "x86-64-v3";
-    case kernels::SimdLevel::v4: return "x86-64-v4";
-    case kernels::SimdLevel::baseline: break;
+    case kernels::SimdLevel::v3:
+      return "x86-64-v3";
+    case kernels::SimdLevel::v4:
+      return "x86-64-v4";
+    case kernels::SimdLevel::baseline:
+      break;
   }
   return "baseline";
 }
@@ -23,7 +26,8 @@ const char* blas_name() noexcept { return kernels::blas_name(); }
 
 std::string about() {
   const int threads = num_threads();
-  return fmt::format("rill {}, {}, {} thread{}, {}", version(), simd_name(), threads, threads == 1 ? "" : "s", blas_name());
+  return fmt::format("rill {}, {}, {} thread{}, {}", version(), simd_name(), threads, threads == 1 ? "" : "s",
+                     blas_name());
 }
 
 }  // namespace rill

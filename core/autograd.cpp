@@ -121,7 +121,8 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
   const std::size_t lambda_at =
       align_up(align_up(sizeof(Node)) + outputs.size() * sizeof(OutputSlot) + inputs.size() * sizeof(Edge));
   const std::size_t bytes = lambda_at + lambda_bytes;
-  check(inputs.size() <= UINT16_MAX && bytes <= UINT32_MAX, "{}: {} inputs are too many for one op", name, inputs.size());
+  check(inputs.size() <= UINT16_MAX && bytes <= UINT32_MAX, "{}: {} inputs are too many for one op", name,
+        inputs.size());
   Node* node = new (memory::allocate(bytes)) Node;
   node->name = name;
   node->run = run;
@@ -179,8 +180,8 @@ Saved::Saved(const Tensor& t, const char* op)
       op_(op) {}
 
 void Saved::stale() const {
-  fail("{}: a tensor kept for the gradient was changed in place since (version {}, now {}); clone it first", op_,
-       version_, storage_->version());
+  fail("{}: a tensor kept for the gradient was changed in place since (version {}, now {}); clone it first",
+       op_, version_, storage_->version());
 }
 
 // --- hooks --------------------------------------------------------------------------------------------------------

@@ -15,20 +15,28 @@ using enum DType;
 /// Bytes of one element.
 constexpr std::size_t item_size(DType dtype) noexcept {
   switch (dtype) {
-    case float32: return 4;
-    case float64: return 8;
-    case int64: return 8;
-    case boolean: return 1;
+    case float32:
+      return 4;
+    case float64:
+      return 8;
+    case int64:
+      return 8;
+    case boolean:
+      return 1;
   }
   return 0;
 }
 
 constexpr const char* name(DType dtype) noexcept {
   switch (dtype) {
-    case float32: return "float32";
-    case float64: return "float64";
-    case int64: return "int64";
-    case boolean: return "boolean";
+    case float32:
+      return "float32";
+    case float64:
+      return "float64";
+    case int64:
+      return "int64";
+    case boolean:
+      return "boolean";
   }
   return "?";
 }
@@ -78,10 +86,14 @@ decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
 template <class F>
 decltype(auto) visit(DType dtype, F&& f) {
   switch (dtype) {
-    case float32: return f(Type<float>{});
-    case float64: return f(Type<double>{});
-    case int64: return f(Type<std::int64_t>{});
-    case boolean: break;
+    case float32:
+      return f(Type<float>{});
+    case float64:
+      return f(Type<double>{});
+    case int64:
+      return f(Type<std::int64_t>{});
+    case boolean:
+      break;
   }
   return f(Type<bool>{});
 }

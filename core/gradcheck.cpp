@@ -44,7 +44,8 @@ class Check {
     const std::vector<Tensor> outputs = f_(inputs_);
     for (const Tensor& y : outputs) {
       weights_.push_back(is_floating(y.dtype()) ? rand(y.shape(), rng, y.dtype()) + 0.5 : Tensor());
-      check(!is_floating(y.dtype()) || y.dtype() == float64, "gradcheck: a result is {}; work in float64", name(y.dtype()));
+      check(!is_floating(y.dtype()) || y.dtype() == float64, "gradcheck: a result is {}; work in float64",
+            name(y.dtype()));
     }
     const std::vector<Tensor> again = f_(inputs_);
     bool same = again.size() == outputs.size();
@@ -104,8 +105,8 @@ class Check {
       ++report.elements;
       if (error <= report.worst) continue;  // false for NaN too
       report.worst = std::isnan(error) ? INFINITY : error;
-      report.message = fmt::format("input {} ({}) at {}: analytic {:.12g}, numeric {:.12g}, error {:.3g}", i, layout, index, a,
-                                   n, error);
+      report.message = fmt::format("input {} ({}) at {}: analytic {:.12g}, numeric {:.12g}, error {:.3g}", i,
+                                   layout, index, a, n, error);
     }
   }
 
@@ -133,7 +134,9 @@ Tensor sliced_copy(const Tensor& x) {
 std::vector<Tensor> fresh(const std::vector<Tensor>& inputs, Tensor (*copy)(const Tensor&)) {
   std::vector<Tensor> out;
   for (const Tensor& x : inputs) {
-    Tensor y = x.defined() && x.dim() > 0 && is_floating(x.dtype()) ? copy(x) : x.defined() ? x.detach().clone() : x;
+    Tensor y = x.defined() && x.dim() > 0 && is_floating(x.dtype()) ? copy(x)
+               : x.defined()                                        ? x.detach().clone()
+                                                                    : x;
     if (x.defined() && x.requires_grad()) y.set_requires_grad();
     out.push_back(y);
   }
@@ -142,7 +145,8 @@ std::vector<Tensor> fresh(const std::vector<Tensor>& inputs, Tensor (*copy)(cons
 
 }  // namespace
 
-GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
+                          const GradcheckOptions& options) {
   bool any = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
@@ -153,7 +157,8 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   check(any, "gradcheck: no input wants a gradient; call set_requires_grad()");
   GradcheckReport report;
   report.worst = -1;
-  Check(f, fresh(inputs, [](const Tensor& x) { return x.detach().clone(); }), options).run("contiguous", report);
+  Check(f, fresh(inputs, [](const Tensor& x) { return x.detach().clone(); }), options)
+      .run("contiguous", report);
   if (options.layouts) {
     Check(f, fresh(inputs, transposed_copy), options).run("transposed", report);
     Check(f, fresh(inputs, sliced_copy), options).run("sliced", report);

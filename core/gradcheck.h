@@ -11,17 +11,17 @@
 namespace rill {
 
 struct GradcheckOptions {
-  double eps = 3e-6;         ///< step, times max(1, |x|)
-  double tolerance = 1e-7;   ///< largest allowed |analytic - numeric| / max(1, |analytic|, |numeric|)
-  bool layouts = true;       ///< repeat with each input as a transposed and as a sliced view
-  std::uint64_t seed = 1;    ///< of the uneven projection of the outputs
+  double eps = 3e-6;        ///< step, times max(1, |x|)
+  double tolerance = 1e-7;  ///< largest allowed |analytic - numeric| / max(1, |analytic|, |numeric|)
+  bool layouts = true;      ///< repeat with each input as a transposed and as a sliced view
+  std::uint64_t seed = 1;   ///< of the uneven projection of the outputs
 };
 
 struct GradcheckReport {
   bool ok = false;
-  double worst = 0;            ///< the largest error met
-  std::string message;         ///< names input, index, analytic and numeric value of the worst element
-  std::int64_t elements = 0;   ///< gradients compared
+  double worst = 0;           ///< the largest error met
+  std::string message;        ///< names input, index, analytic and numeric value of the worst element
+  std::int64_t elements = 0;  ///< gradients compared
   explicit operator bool() const noexcept { return ok; }
 };
 
@@ -31,6 +31,7 @@ using GradcheckFunction = std::function<std::vector<Tensor>(const std::vector<Te
 /// Compares the gradient of an uneven random projection of f's floating results with central differences, for every element of
 /// every float64 input that requires a gradient. Inputs of integer dtype are passed through. Throws for float32 inputs, for no input with a
 /// gradient and for an f that gives different results for the same inputs; a wrong gradient is a report with ok = false.
-GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
+GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
+                          const GradcheckOptions& options = {});
 
 }  // namespace rill

@@ -39,7 +39,8 @@ SizeClass size_class(std::size_t bytes) noexcept {
   const int top = std::bit_width(units - 1) - 1;  // 2^top < units <= 2^(top + 1), top >= 3
   const std::size_t quarter = std::size_t{1} << (top - 2);
   const std::size_t step = (units - (std::size_t{1} << top) + quarter - 1) / quarter;  // 1 … 4
-  return {8 + static_cast<std::size_t>(top - 3) * 4 + step - 1, ((std::size_t{1} << top) + step * quarter) * alignment};
+  return {8 + static_cast<std::size_t>(top - 3) * 4 + step - 1,
+          ((std::size_t{1} << top) + step * quarter) * alignment};
 }
 
 std::atomic<std::int64_t> system_bytes{0};
@@ -114,7 +115,6 @@ Pool& pool() noexcept {
   static Pool& instance = *new Pool;
   return instance;
 }
-
 
 class ThreadCache;
 std::mutex registry_mutex;
@@ -201,10 +201,12 @@ ThreadCache* thread_cache() noexcept { return current ? current : start_cache();
     trim();
     block = std::aligned_alloc(alignment, bytes);
   }
-  check(block != nullptr, "memory: the system has no block of {} bytes ({} bytes are in use); use smaller sizes or batches",
+  check(block != nullptr,
+        "memory: the system has no block of {} bytes ({} bytes are in use); use smaller sizes or batches",
         bytes, system_bytes.load());
   system_allocations.fetch_add(1, std::memory_order_relaxed);
-  const std::int64_t now = system_bytes.fetch_add(static_cast<std::int64_t>(bytes)) + static_cast<std::int64_t>(bytes);
+  const std::int64_t now =
+      system_bytes.fetch_add(static_cast<std::int64_t>(bytes)) + static_cast<std::int64_t>(bytes);
   std::int64_t peak = peak_bytes.load();
   while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
   }

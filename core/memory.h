@@ -11,11 +11,11 @@
 namespace rill::memory {
 
 struct Stats {
-  std::int64_t live_bytes;           ///< handed out and not yet returned
-  std::int64_t cached_bytes;         ///< returned and kept for reuse
-  std::int64_t system_bytes;         ///< taken from the system: live + cached
-  std::int64_t peak_system_bytes;    ///< the most `system_bytes` has been
-  std::int64_t system_allocations;   ///< blocks ever taken from the system; constant in a steady state
+  std::int64_t live_bytes;          ///< handed out and not yet returned
+  std::int64_t cached_bytes;        ///< returned and kept for reuse
+  std::int64_t system_bytes;        ///< taken from the system: live + cached
+  std::int64_t peak_system_bytes;   ///< the most `system_bytes` has been
+  std::int64_t system_allocations;  ///< blocks ever taken from the system; constant in a steady state
 };
 
 /// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.

@@ -21,14 +21,14 @@ struct OutputSlot;
 
 struct Node : RefCounted {
   const char* name = "";
-  void (*run)(Node&, Grads&) = nullptr;     ///< calls the backward lambda
-  void (*drop)(Node&) noexcept = nullptr;   ///< destroys the lambda
-  std::uint64_t depth = 0;                  ///< longest way to a leaf: consumers are deeper than producers
+  void (*run)(Node&, Grads&) = nullptr;    ///< calls the backward lambda
+  void (*drop)(Node&) noexcept = nullptr;  ///< destroys the lambda
+  std::uint64_t depth = 0;                 ///< longest way to a leaf: consumers are deeper than producers
   std::uint32_t block_bytes = 0;
   std::uint16_t inputs = 0;
   std::uint16_t outputs = 0;
-  bool released = false;                    ///< backward has run: lambda and edges are gone
-  bool queued = false;                      ///< waits in the running backward pass
+  bool released = false;  ///< backward has run: lambda and edges are gone
+  bool queued = false;    ///< waits in the running backward pass
 
   OutputSlot* output_slots() noexcept;
   Edge* edges() noexcept;

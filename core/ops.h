@@ -18,21 +18,22 @@
 namespace rill {
 
 // --- pointwise, two operands (ops/binary.cpp) -----------------------------------------------------------------------
-Tensor add(const Tensor& a, const Tensor& b);      ///< a + b
-Tensor sub(const Tensor& a, const Tensor& b);      ///< a - b
-Tensor mul(const Tensor& a, const Tensor& b);      ///< a · b
-Tensor div(const Tensor& a, const Tensor& b);      ///< a / b
-Tensor pow(const Tensor& a, const Tensor& b);      ///< a^b; at a = 0 the gradient of b is 0 for b >= 0
-Tensor maximum(const Tensor& a, const Tensor& b);  ///< the larger; NaN wins; the gradient of a tie goes half to each
+Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
+Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
+Tensor mul(const Tensor& a, const Tensor& b);  ///< a · b
+Tensor div(const Tensor& a, const Tensor& b);  ///< a / b
+Tensor pow(const Tensor& a, const Tensor& b);  ///< a^b; at a = 0 the gradient of b is 0 for b >= 0
+Tensor maximum(const Tensor& a,
+               const Tensor& b);  ///< the larger; NaN wins; the gradient of a tie goes half to each
 Tensor minimum(const Tensor& a, const Tensor& b);  ///< the smaller; likewise
 /// Scalar forms keep the tensor's dtype; the scalar is a constant.
 Tensor add(const Tensor& a, double b);
 Tensor sub(const Tensor& a, double b);
 Tensor mul(const Tensor& a, double b);
 Tensor div(const Tensor& a, double b);
-Tensor pow(const Tensor& a, double exponent);      ///< x^exponent; gradient 0 for exponent 0, also at x = 0
-Tensor rsub(const Tensor& a, double b);            ///< b - a
-Tensor rdiv(const Tensor& a, double b);            ///< b / a
+Tensor pow(const Tensor& a, double exponent);  ///< x^exponent; gradient 0 for exponent 0, also at x = 0
+Tensor rsub(const Tensor& a, double b);        ///< b - a
+Tensor rdiv(const Tensor& a, double b);        ///< b / a
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
@@ -50,25 +51,26 @@ inline Tensor operator/(double a, const Tensor& b) { return rdiv(b, a); }
 // --- pointwise, one operand (ops/unary.cpp) -------------------------------------------------------------------------
 Tensor neg(const Tensor& x);
 Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);      ///< natural; -inf at 0, NaN below
-Tensor log1p(const Tensor& x);    ///< log(1 + x)
+Tensor log(const Tensor& x);    ///< natural; -inf at 0, NaN below
+Tensor log1p(const Tensor& x);  ///< log(1 + x)
 Tensor sqrt(const Tensor& x);
-Tensor rsqrt(const Tensor& x);    ///< 1 / √x
+Tensor rsqrt(const Tensor& x);  ///< 1 / √x
 Tensor square(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
-Tensor abs(const Tensor& x);      ///< gradient 0 at 0
+Tensor abs(const Tensor& x);  ///< gradient 0 at 0
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor erf(const Tensor& x);
 Tensor sigmoid(const Tensor& x);  ///< 1 / (1 + e^-x); saturates without NaN
 Tensor logsigmoid(const Tensor& x);
 Tensor tanh(const Tensor& x);
-Tensor relu(const Tensor& x);     ///< max(x, 0); gradient 0 at 0
+Tensor relu(const Tensor& x);  ///< max(x, 0); gradient 0 at 0
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
-Tensor silu(const Tensor& x);     ///< x · sigmoid(x)
+Tensor silu(const Tensor& x);  ///< x · sigmoid(x)
 enum class Approximate : std::uint8_t { none, tanh };
 Tensor gelu(const Tensor& x, Approximate approximate = Approximate::none);  ///< x · Φ(x)
-Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);   ///< log(1 + e^{βx}) / β; x where βx > threshold
+Tensor softplus(const Tensor& x, double beta = 1,
+                double threshold = 20);  ///< log(1 + e^{βx}) / β; x where βx > threshold
 /// min(max(x, lo), hi), either bound may be absent; the gradient is 1 within the bounds, themselves included.
 Tensor clamp(const Tensor& x, std::optional<double> lo, std::optional<double> hi);
 inline Tensor operator-(const Tensor& x) { return neg(x); }
@@ -171,12 +173,13 @@ Tensor cumsum(const Tensor& x, std::int64_t dim);
 Tensor sum_to(const Tensor& x, const Shape& shape);
 
 // --- softmax (ops/softmax.cpp) --------------------------------------------------------------------------------------
-Tensor softmax(const Tensor& x, std::int64_t dim);      ///< e^{x-max} / Σ; NaN for a row of -inf, as PyTorch
+Tensor softmax(const Tensor& x, std::int64_t dim);  ///< e^{x-max} / Σ; NaN for a row of -inf, as PyTorch
 Tensor log_softmax(const Tensor& x, std::int64_t dim);
 
 // --- indexing (ops/index.cpp): indices int64, checked ---------------------------------------------------------------
 /// Rows of weight [V, E] for ids of any shape → [.., E]. Rows `padding_idx` get no gradient.
-Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int64_t> padding_idx = std::nullopt);
+Tensor embedding(const Tensor& weight, const Tensor& ids,
+                 std::optional<std::int64_t> padding_idx = std::nullopt);
 /// Entries index [N] of dimension dim; an index may repeat.
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
 /// out[i][j] = x[index[i][j]][j] along dim 0, likewise for others; index has the rank of x and fits it elsewhere.
@@ -204,10 +207,11 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 // --- losses (ops/loss.cpp) ------------------------------------------------------------------------------------------
 enum class Reduction : std::uint8_t { none, mean, sum };
 struct CrossEntropyOptions {
-  Tensor weight = {};                                    ///< per class [C], constant
-  std::optional<std::int64_t> ignore_index = std::nullopt;  ///< targets that count nowhere (PyTorch's default -100 is accepted here)
-  double label_smoothing = 0;                            ///< in [0, 1]
-  Reduction reduction = Reduction::mean;                 ///< mean divides by the weight of the targets that count
+  Tensor weight = {};  ///< per class [C], constant
+  std::optional<std::int64_t> ignore_index =
+      std::nullopt;            ///< targets that count nowhere (PyTorch's default -100 is accepted here)
+  double label_smoothing = 0;  ///< in [0, 1]
+  Reduction reduction = Reduction::mean;  ///< mean divides by the weight of the targets that count
 };
 /// -log softmax(x)[target]: x [N, C], [C] or [N, C, d1, …] scores; target int64 [N], [] or [N, d1, …], or class probabilities of x's shape.
 /// A mean over no target is NaN, as in PyTorch.
@@ -226,6 +230,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
 /// (x - target)², broadcast.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// -[t log σ(x) + (1 - t) log(1 - σ(x))], stable.
-Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
+                                        Reduction reduction = Reduction::mean);
 
 }  // namespace rill

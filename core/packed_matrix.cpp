@@ -24,7 +24,8 @@ class PackedForms final : public StorageCache {
     if (found != forms_.end()) return found->packed;
     const bool transposed = impl.strides[1] != 1 && impl.shape[1] != 1;
     const std::int64_t ld = std::max<std::int64_t>(transposed ? impl.strides[1] : impl.strides[0], 1);
-    auto packed = std::make_shared<const PackedMatrix<T>>(impl.shape[0], impl.shape[1], transposed, detail::raw<const T>(w), ld);
+    auto packed = std::make_shared<const PackedMatrix<T>>(impl.shape[0], impl.shape[1], transposed,
+                                                          detail::raw<const T>(w), ld);
     forms_.push_back({impl.offset, impl.shape, impl.strides, packed});
     return packed;
   }
@@ -49,7 +50,8 @@ PackedForms<T>& forms_of(const Tensor& w) {
   StorageCache* present = slot.load(std::memory_order_acquire);
   if (!present) {
     auto fresh = std::make_unique<PackedForms<T>>();
-    if (slot.compare_exchange_strong(present, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
+    if (slot.compare_exchange_strong(present, fresh.get(), std::memory_order_acq_rel))
+      return *fresh.release();
   }
   return static_cast<PackedForms<T>&>(*present);
 }

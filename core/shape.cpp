@@ -13,7 +13,8 @@ std::int64_t numel(const Shape& shape) {
   }
   if (zero) return 0;
   for (std::int64_t size : shape) {
-    check(!__builtin_mul_overflow(product, size, &product), "shape: {} has more elements than 2^63 - 1", shape);
+    check(!__builtin_mul_overflow(product, size, &product), "shape: {} has more elements than 2^63 - 1",
+          shape);
   }
   return product;
 }
@@ -42,8 +43,8 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
     const std::int64_t x = i <= a.size() ? a[a.size() - i] : 1;
     const std::int64_t y = i <= b.size() ? b[b.size() - i] : 1;
     check(x == y || x == 1 || y == 1,
-          "{}: shapes {} and {} do not broadcast (sizes {} and {} at dimension {}); sizes must agree or be 1", op, a,
-          b, x, y, -i);
+          "{}: shapes {} and {} do not broadcast (sizes {} and {} at dimension {}); sizes must agree or be 1",
+          op, a, b, x, y, -i);
     out[rank - i] = x == 1 ? y : x;
   }
   return out;

@@ -39,17 +39,20 @@ Shape joined_shape(const std::vector<Tensor>& tensors, int at) {
   shape[at] = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    check(t.dtype() == first.dtype(), "cat: dtypes {} and {} differ (tensor {}); use .to({})", name(first.dtype()),
-          name(t.dtype()), i, name(first.dtype()));
+    check(t.dtype() == first.dtype(), "cat: dtypes {} and {} differ (tensor {}); use .to({})",
+          name(first.dtype()), name(t.dtype()), i, name(first.dtype()));
     bool fits = t.dim() == first.dim();
     for (int d = 0; fits && d < t.dim(); ++d) fits = d == at || t.shape()[d] == first.shape()[d];
-    check(fits, "cat: shapes {} and {} (tensor {}) differ outside dimension {}", first.shape(), t.shape(), i, at);
+    check(fits, "cat: shapes {} and {} (tensor {}) differ outside dimension {}", first.shape(), t.shape(), i,
+          at);
     shape[at] += t.shape()[at];
   }
   return shape;
 }
 
-std::vector<TensorRef> references(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+std::vector<TensorRef> references(const std::vector<Tensor>& tensors) {
+  return {tensors.begin(), tensors.end()};
+}
 
 }  // namespace
 
@@ -66,18 +69,19 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
       start += t.shape()[at];
     }
   }
-  return record("cat", std::move(y), references(tensors), [at, n = static_cast<int>(tensors.size()), sizes = [&] {
+  return record("cat", std::move(y), references(tensors),
+                [at, n = static_cast<int>(tensors.size()), sizes = [&] {
                   std::vector<std::int64_t> list;
                   for (const Tensor& t : tensors) list.push_back(t.shape()[at]);
                   return list;
                 }()](const Tensor& dy, Grads& d) {
-    std::int64_t from = 0;
-    for (int i = 0; i < n; ++i) {
-      const std::int64_t size = sizes[static_cast<std::size_t>(i)];
-      if (auto dx = d[i]) dx.give(narrow(dy, at, from, size));
-      from += size;
-    }
-  });
+                  std::int64_t from = 0;
+                  for (int i = 0; i < n; ++i) {
+                    const std::int64_t size = sizes[static_cast<std::size_t>(i)];
+                    if (auto dx = d[i]) dx.give(narrow(dy, at, from, size));
+                    from += size;
+                  }
+                });
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
@@ -86,7 +90,8 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
   std::vector<Tensor> wide;
   wide.reserve(tensors.size());
   for (const Tensor& t : tensors) {
-    check(t.shape() == tensors.front().shape(), "stack: shapes {} and {} differ", tensors.front().shape(), t.shape());
+    check(t.shape() == tensors.front().shape(), "stack: shapes {} and {} differ", tensors.front().shape(),
+          t.shape());
     wide.push_back(unsqueeze(t, at));
   }
   return cat(wide, at);
@@ -126,7 +131,8 @@ Tensor flip(const Tensor& x, const Dims& dims) {
 }
 
 Tensor repeat(const Tensor& x, const Dims& repeats) {
-  check(repeats.size() >= x.dim(), "repeat: {} names fewer dimensions than the tensor of shape {} has", repeats, x.shape());
+  check(repeats.size() >= x.dim(), "repeat: {} names fewer dimensions than the tensor of shape {} has",
+        repeats, x.shape());
   // [a, b] tiled [r, s] is [1, a, 1, b] expanded to [r, a, s, b] and flattened pairwise.
   Shape spread, tiled, shape;
   const int skip = repeats.size() - x.dim();

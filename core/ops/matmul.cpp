@@ -34,8 +34,8 @@ bool blas_layout(const Tensor& m, Operand& out) noexcept {
 }
 
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
-  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", op, name(a.dtype()), name(b.dtype()),
-        name(a.dtype()));
+  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", op, name(a.dtype()),
+        name(b.dtype()), name(a.dtype()));
 }
 
 }  // namespace
@@ -89,7 +89,8 @@ namespace {
 
 /// [M,K]·[K,N], the node all plain products end in.
 Tensor matmul_2d(const Tensor& a, const Tensor& b) {
-  check(a.shape()[1] == b.shape()[0], "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(), b.shape());
+  check(a.shape()[1] == b.shape()[0], "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(),
+        b.shape());
   Tensor y = empty({a.shape()[0], b.shape()[1]}, a.dtype());
   matmul_into({y, 0}, a, b);
   if (!is_recording({a, b})) return unrecorded("matmul", std::move(y));
@@ -117,15 +118,17 @@ Tensor bmm_3d(const Tensor& a, const Tensor& b) {
   Tensor y = empty({a.shape()[0], a.shape()[1], b.shape()[2]}, a.dtype());
   bmm_into({y, 0}, a.detach(), b.detach());
   if (!is_recording({a, b})) return unrecorded("bmm", std::move(y));
-  return record("bmm", std::move(y), {a, b}, [a = save(a, "bmm"), b = save(b, "bmm")](const Tensor& dy, Grads& d) {
-    if (auto da = d[0]) bmm_into(da.slot(), dy, b().transpose(1, 2));
-    if (auto db = d[1]) bmm_into(db.slot(), a().transpose(1, 2), dy);
-  });
+  return record("bmm", std::move(y), {a, b},
+                [a = save(a, "bmm"), b = save(b, "bmm")](const Tensor& dy, Grads& d) {
+                  if (auto da = d[0]) bmm_into(da.slot(), dy, b().transpose(1, 2));
+                  if (auto db = d[1]) bmm_into(db.slot(), a().transpose(1, 2), dy);
+                });
 }
 
 /// Both operands at least matrices, one of them more: leading sizes broadcast.
 Tensor matmul_batched(const Tensor& a, const Tensor& b) {
-  check(a.size(-1) == b.size(-2), "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(), b.shape());
+  check(a.size(-1) == b.size(-2), "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(),
+        b.shape());
   const auto leading = [](const Tensor& t) {
     return Shape(std::span(t.shape().begin(), static_cast<std::size_t>(t.dim() - 2)));
   };
@@ -149,7 +152,8 @@ Tensor matmul_batched(const Tensor& a, const Tensor& b) {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_same_dtype("matmul", a, b);
-  check(a.dim() > 0 && b.dim() > 0, "matmul: shapes {} and {}; operands need at least one dimension", a.shape(), b.shape());
+  check(a.dim() > 0 && b.dim() > 0, "matmul: shapes {} and {}; operands need at least one dimension",
+        a.shape(), b.shape());
   if (a.dim() == 2 && b.dim() == 2) return matmul_2d(a, b);
   if (a.dim() == 1) {
     const Tensor y = matmul(unsqueeze(a, 0), b);
@@ -180,7 +184,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (bias.defined()) check_same_dtype("linear", x, bias);
   Shape shape = x.shape();
   shape[x.dim() - 1] = weight.size(0);
-  const std::int64_t rows = numel(Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.size() - 1))));
+  const std::int64_t rows =
+      numel(Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.size() - 1))));
   const Shape flat{rows, weight.size(1)};
   Tensor y = empty({rows, weight.size(0)}, x.dtype());
   {

@@ -9,9 +9,13 @@ Tensor Tensor::clone() const { return rill::clone(*this); }
 Tensor Tensor::contiguous() const { return rill::contiguous(*this); }
 Tensor Tensor::to(DType dtype) const { return rill::to(*this, dtype); }
 Tensor Tensor::reshape(const Shape& shape) const { return rill::reshape(*this, shape); }
-Tensor Tensor::flatten(std::int64_t start, std::int64_t end) const { return rill::flatten(*this, start, end); }
+Tensor Tensor::flatten(std::int64_t start, std::int64_t end) const {
+  return rill::flatten(*this, start, end);
+}
 Tensor Tensor::permute(const Dims& dims) const { return rill::permute(*this, dims); }
-Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const { return rill::transpose(*this, dim0, dim1); }
+Tensor Tensor::transpose(std::int64_t dim0, std::int64_t dim1) const {
+  return rill::transpose(*this, dim0, dim1);
+}
 Tensor Tensor::t() const {
   check(dim() == 2, "t: a tensor of shape {} is not a matrix; use transpose(dim0, dim1)", shape());
   return rill::transpose(*this, 0, 1);

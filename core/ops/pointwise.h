@@ -31,7 +31,8 @@ constexpr std::int64_t pointwise_grain = 32768;
 
 /// y = f(x) elementwise for y of any layout: runs of contiguous tensors are split over the threads.
 template <class T, int K, class F>
-void each_run(const Shape& shape, const std::array<Strides, K>& strides, bool all_contiguous, std::int64_t n, F&& f) {
+void each_run(const Shape& shape, const std::array<Strides, K>& strides, bool all_contiguous, std::int64_t n,
+              F&& f) {
   if (all_contiguous) {
     std::array<std::int64_t, K> unit;
     unit.fill(1);
@@ -72,8 +73,8 @@ void unary_backward(const Op& op, const Tensor& dy, const Saved* kept, const Slo
   const bool contiguous = dy.is_contiguous() && k.is_contiguous() && slot.to.is_contiguous();
   each_run<T, 3>(dy.shape(), {dy.strides(), k.strides(), slot.to.strides()}, contiguous, dy.numel(),
                  [&](auto at, std::int64_t n, auto step) {
-                   kernels::map_backward(op, n, gradient + at[0], step[0], other + at[1], step[1], beta, to + at[2],
-                                         step[2]);
+                   kernels::map_backward(op, n, gradient + at[0], step[0], other + at[1], step[1], beta,
+                                         to + at[2], step[2]);
                  });
 }
 
@@ -96,7 +97,8 @@ struct BackwardB {
 };
 
 template <class Side, class T>
-void binary_backward_loop(const Side& side, const Tensor& dy, const Tensor& a, const Tensor& b, const Slot& slot) {
+void binary_backward_loop(const Side& side, const Tensor& dy, const Tensor& a, const Tensor& b,
+                          const Slot& slot) {
   const T* gradient = raw<const T>(dy);
   const T* left = raw<const T>(a);
   const T* right = raw<const T>(b);
@@ -104,12 +106,12 @@ void binary_backward_loop(const Side& side, const Tensor& dy, const Tensor& a, c
   const T beta = static_cast<T>(slot.beta);
   const Strides a_strides = broadcast_strides(a.shape(), a.strides(), dy.shape());
   const Strides b_strides = broadcast_strides(b.shape(), b.strides(), dy.shape());
-  const bool contiguous = dy.is_contiguous() && a.is_contiguous() && b.is_contiguous() && slot.to.is_contiguous() &&
-                          a.shape() == dy.shape() && b.shape() == dy.shape();
+  const bool contiguous = dy.is_contiguous() && a.is_contiguous() && b.is_contiguous() &&
+                          slot.to.is_contiguous() && a.shape() == dy.shape() && b.shape() == dy.shape();
   each_run<T, 4>(dy.shape(), {dy.strides(), a_strides, b_strides, slot.to.strides()}, contiguous, dy.numel(),
                  [&](auto at, std::int64_t n, auto step) {
-                   kernels::map3(side, n, gradient + at[0], step[0], left + at[1], step[1], right + at[2], step[2], beta,
-                                 to + at[3], step[3]);
+                   kernels::map3(side, n, gradient + at[0], step[0], left + at[1], step[1], right + at[2],
+                                 step[2], beta, to + at[3], step[3]);
                  });
 }
 
@@ -159,9 +161,10 @@ Tensor unary(const Op& op, const Tensor& x) {
       });
     } else {
       const Tensor& kept = Op::keeps == Keeps::input ? x : y;
-      return record(Op::name, std::move(y), {x}, [op, kept = save(kept, Op::name)](const Tensor& dy, Grads& d) {
-        detail::unary_backward<Op, T>(op, dy, &kept, d[0].slot());
-      });
+      return record(Op::name, std::move(y), {x},
+                    [op, kept = save(kept, Op::name)](const Tensor& dy, Grads& d) {
+                      detail::unary_backward<Op, T>(op, dy, &kept, d[0].slot());
+                    });
     }
   });
 }
@@ -170,8 +173,8 @@ Tensor unary(const Op& op, const Tensor& x) {
 /// `backward_a(dy, a, b)` and `backward_b(dy, a, b)`. `passes_a` / `passes_b` say that a gradient is dy itself.
 template <class Op>
 Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
-  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", Op::name, name(a.dtype()), name(b.dtype()),
-        name(a.dtype()));
+  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", Op::name, name(a.dtype()),
+        name(b.dtype()), name(a.dtype()));
   return visit_floating(Op::name, a.dtype(), [&]<class T>(Type<T>) {
     Tensor y = detail::binary_forward<Op, T>(op, a, b);
     if (!is_recording({a, b})) return unrecorded(Op::name, std::move(y));
@@ -191,8 +194,10 @@ Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
     } else {
       return record(Op::name, std::move(y), {a, b},
                     [op, a = save(a, Op::name), b = save(b, Op::name)](const Tensor& dy, Grads& d) {
-                      if (auto g = d[0]) detail::binary_backward<detail::BackwardA<Op>, T>({op}, dy, a(), b(), g);
-                      if (auto g = d[1]) detail::binary_backward<detail::BackwardB<Op>, T>({op}, dy, a(), b(), g);
+                      if (auto g = d[0])
+                        detail::binary_backward<detail::BackwardA<Op>, T>({op}, dy, a(), b(), g);
+                      if (auto g = d[1])
+                        detail::binary_backward<detail::BackwardB<Op>, T>({op}, dy, a(), b(), g);
                     });
     }
   });

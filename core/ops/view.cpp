@@ -30,7 +30,8 @@ Shape resolve_shape(const Tensor& x, const Shape& wanted) {
       continue;
     }
     check(shape[i] >= 0, "reshape: {} has a negative size", wanted);
-    check(!__builtin_mul_overflow(known, shape[i], &known), "reshape: {} has more than 2^63 - 1 elements", wanted);
+    check(!__builtin_mul_overflow(known, shape[i], &known), "reshape: {} has more than 2^63 - 1 elements",
+          wanted);
   }
   if (unknown >= 0) {
     check(known > 0, "reshape: -1 in {} is ambiguous with a size of 0; give all sizes", wanted);
@@ -47,9 +48,9 @@ std::optional<Strides> reshape_strides(const Tensor& x, const Shape& shape) {
   if (x.is_contiguous()) return contiguous_strides(shape);
   Strides strides = Strides::filled(shape.size(), 0);
   int to = shape.size() - 1;
-  std::int64_t run = 1;                      // elements of the old run so far
+  std::int64_t run = 1;                                  // elements of the old run so far
   std::int64_t base = x.dim() ? x.strides().back() : 1;  // stride of its innermost element
-  std::int64_t taken = 1;                    // elements of the new dimensions within it
+  std::int64_t taken = 1;                                // elements of the new dimensions within it
   for (int from = x.dim() - 1; from >= 0; --from) {
     run *= x.shape()[from];
     const bool ends = from == 0 || (x.shape()[from - 1] != 1 && x.strides()[from - 1] != run * base);
@@ -94,8 +95,8 @@ Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
 }
 
 Tensor permute(const Tensor& x, const Dims& dims) {
-  check(dims.size() == x.dim(), "permute: {} names {} dimensions, the tensor of shape {} has {}", dims, dims.size(),
-        x.shape(), x.dim());
+  check(dims.size() == x.dim(), "permute: {} names {} dimensions, the tensor of shape {} has {}", dims,
+        dims.size(), x.shape(), x.dim());
   Shape shape = x.shape();
   Strides strides = x.strides();
   Dims inverse = Dims::filled(x.dim(), -1);
@@ -128,8 +129,9 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   const int at = wrap_dim("narrow", dim, x.dim());
   const std::int64_t size = x.shape()[at];
   const std::int64_t first = start < 0 ? start + size : start;
-  check(first >= 0 && length >= 0 && length <= size - first, "narrow: start {} and length {} leave 0..{} of dimension {} of {}",
-        start, length, size, dim, x.shape());
+  check(first >= 0 && length >= 0 && length <= size - first,
+        "narrow: start {} and length {} leave 0..{} of dimension {} of {}", start, length, size, dim,
+        x.shape());
   return record_part("narrow", x, [at, first, length](const Tensor& t) {
     Shape shape = t.shape();
     shape[at] = length;
@@ -157,7 +159,8 @@ Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
   check(x.dim() > 0, "select: a tensor without dimensions has nothing to select");
   const int at = wrap_dim("select", dim, x.dim());
   const std::int64_t size = x.shape()[at];
-  check(index >= -size && index < size, "select: index {} is outside dimension {} of {}", index, dim, x.shape());
+  check(index >= -size && index < size, "select: index {} is outside dimension {} of {}", index, dim,
+        x.shape());
   const std::int64_t i = index < 0 ? index + size : index;
   return record_part("select", x, [at, i](const Tensor& t) {
     Shape shape = t.shape();
@@ -169,14 +172,15 @@ Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
 }
 
 Tensor expand(const Tensor& x, const Shape& wanted) {
-  check(wanted.size() >= x.dim(), "expand: {} has fewer dimensions than the tensor of shape {}", wanted, x.shape());
+  check(wanted.size() >= x.dim(), "expand: {} has fewer dimensions than the tensor of shape {}", wanted,
+        x.shape());
   Shape shape = wanted;
   const int skip = wanted.size() - x.dim();
   for (int i = 0; i < shape.size(); ++i) {
     const std::int64_t have = i < skip ? 1 : x.shape()[i - skip];
     if (shape[i] == -1 && i >= skip) shape[i] = have;
-    check(shape[i] >= 0 && (shape[i] == have || have == 1), "expand: shape {} does not expand to {} (size {} at dimension {})",
-          x.shape(), wanted, have, i);
+    check(shape[i] >= 0 && (shape[i] == have || have == 1),
+          "expand: shape {} does not expand to {} (size {} at dimension {})", x.shape(), wanted, have, i);
   }
   Strides strides = Strides::filled(shape.size(), 0);
   for (int i = skip; i < shape.size(); ++i) strides[i] = x.shape()[i - skip] == 1 ? 0 : x.strides()[i - skip];
@@ -231,7 +235,8 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t dim) {
   std::int64_t total = 0;
   for (std::int64_t size : sizes) total += size;
-  check(total == x.size(dim), "split: the sizes add up to {}, dimension {} of {} has {}", total, dim, x.shape(), x.size(dim));
+  check(total == x.size(dim), "split: the sizes add up to {}, dimension {} of {} has {}", total, dim,
+        x.shape(), x.size(dim));
   std::vector<Tensor> pieces;
   pieces.reserve(sizes.size());
   std::int64_t start = 0;

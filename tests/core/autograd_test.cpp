@@ -42,7 +42,8 @@ TEST_CASE("autograd: errors of backward name what is wrong") {
   CHECK_THROWS_WITH(rill::ones({1}).backward(), doctest::Contains("has no history"));
   Tensor y = leaf({1, 2}) * 2.0;
   CHECK_THROWS_WITH(y.backward(), doctest::Contains("needs a gradient of that shape"));
-  CHECK_THROWS_WITH(y.backward(rill::ones({3}, rill::float64)), doctest::Contains("the gradient is float64 [3]"));
+  CHECK_THROWS_WITH(y.backward(rill::ones({3}, rill::float64)),
+                    doctest::Contains("the gradient is float64 [3]"));
 }
 
 TEST_CASE("autograd: a gradient of a gradient is a clear error") {
@@ -55,9 +56,7 @@ TEST_CASE("autograd: NoGrad records nothing and nests") {
   Tensor x = leaf({1});
   {
     const rill::NoGrad outer;
-    {
-      const rill::NoGrad inner;
-    }
+    { const rill::NoGrad inner; }
     CHECK_FALSE((x * 2.0).requires_grad());
     CHECK_FALSE(rill::grad_enabled());
   }
@@ -69,7 +68,9 @@ TEST_CASE("autograd: a tensor kept for the gradient and changed since is an erro
   Tensor factor = rill::tensor({3.0, 4.0});
   Tensor y = rill::sum(x * factor);
   factor.fill_(0);
-  CHECK_THROWS_WITH(y.backward(), "mul: a tensor kept for the gradient was changed in place since (version 0, now 1); clone it first");
+  CHECK_THROWS_WITH(
+      y.backward(),
+      "mul: a tensor kept for the gradient was changed in place since (version 0, now 1); clone it first");
   CHECK_FALSE(x.grad().defined());
 }
 
@@ -84,7 +85,8 @@ TEST_CASE("autograd: views share the version of their storage") {
 TEST_CASE("autograd: a backward that throws leaves no half gradient") {
   Tensor x = leaf({1, 2}), z = leaf({1, 2});
   const auto faulty = [](const Tensor& t) {
-    return rill::record("faulty", t.clone().detach(), {t}, [](const Tensor&, rill::Grads&) { throw rill::Error("faulty: no"); });
+    return rill::record("faulty", t.clone().detach(), {t},
+                        [](const Tensor&, rill::Grads&) { throw rill::Error("faulty: no"); });
   };
   Tensor y = rill::sum(faulty(x) + z * z);
   CHECK_THROWS_WITH(y.backward(), "faulty: no");
@@ -98,16 +100,18 @@ TEST_CASE("autograd: a wrong gradient shape given by an op is an error") {
   Tensor x = leaf({1, 2});
   Tensor y = rill::record("narrowed", rill::ones({1}, rill::float64), {x},
                           [](const Tensor& dy, rill::Grads& d) { d[0].give(dy); });
-  CHECK_THROWS_WITH(y.backward(), doctest::Contains("a gradient of float64 [1] was given for an input of float64 [2]"));
+  CHECK_THROWS_WITH(y.backward(),
+                    doctest::Contains("a gradient of float64 [1] was given for an input of float64 [2]"));
 }
 
 TEST_CASE("autograd: an op with two results hears both gradients") {
   Tensor x = leaf({3});
   const auto both = [](const Tensor& t) {
-    return rill::record("both", std::array{(t * 2.0).detach(), (t * 5.0).detach()}, {t}, [](rill::Outputs dy, rill::Grads& d) {
-      CHECK_FALSE(dy.has(0));
-      d[0].give(dy[0] * 2.0 + dy[1] * 5.0);
-    });
+    return rill::record("both", std::array{(t * 2.0).detach(), (t * 5.0).detach()}, {t},
+                        [](rill::Outputs dy, rill::Grads& d) {
+                          CHECK_FALSE(dy.has(0));
+                          d[0].give(dy[0] * 2.0 + dy[1] * 5.0);
+                        });
   };
   auto [a, b] = both(x);
   rill::sum(b * 1.0).backward();
@@ -197,5 +201,6 @@ TEST_CASE("gradcheck: wrong gradients, float32 and unsteady functions are found"
   CHECK_THROWS_WITH(rill::gradcheck(identity, {x.detach()}), doctest::Contains("no input wants a gradient"));
   double drift = 0;
   const auto unsteady = [&](const std::vector<Tensor>& in) { return std::vector{in[0] * (drift += 1)}; };
-  CHECK_THROWS_WITH(rill::gradcheck(unsteady, {x}), doctest::Contains("different results for the same inputs"));
+  CHECK_THROWS_WITH(rill::gradcheck(unsteady, {x}),
+                    doctest::Contains("different results for the same inputs"));
 }

@@ -16,7 +16,8 @@ Tensor by_definition(const Tensor& a, const Tensor& b) {
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       double sum = 0;
-      for (std::int64_t l = 0; l < k; ++l) sum += x[static_cast<std::size_t>(i * k + l)] * w[static_cast<std::size_t>(l * n + j)];
+      for (std::int64_t l = 0; l < k; ++l)
+        sum += x[static_cast<std::size_t>(i * k + l)] * w[static_cast<std::size_t>(l * n + j)];
       y.data<double>()[i * n + j] = sum;
     }
   }
@@ -31,14 +32,22 @@ double distance(const Tensor& a, const Tensor& b) {
 
 TEST_CASE("matmul: every layout of both operands gives the sum of products") {
   rill::Rng rng(1);
-  for (auto [m, k, n] : {std::array<std::int64_t, 3>{1, 1, 1}, {3, 5, 2}, {1, 7, 9}, {8, 1, 3}, {17, 33, 65}, {0, 3, 2}, {2, 0, 3}, {64, 64, 64}}) {
+  for (auto [m, k, n] : {std::array<std::int64_t, 3>{1, 1, 1},
+                         {3, 5, 2},
+                         {1, 7, 9},
+                         {8, 1, 3},
+                         {17, 33, 65},
+                         {0, 3, 2},
+                         {2, 0, 3},
+                         {64, 64, 64}}) {
     const Tensor a = rill::randn({m, k}, rng, rill::float64), b = rill::randn({k, n}, rng, rill::float64);
     const Tensor want = by_definition(a, b);
     const auto layouts = [](const Tensor& t) {
       Tensor wide = rill::zeros({t.size(0), 2 * t.size(1)}, t.dtype());
       Tensor gaps = wide.slice(1, 0, 2 * t.size(1), 2);
       Tensor narrow = wide.narrow(1, 0, t.size(1));
-      return std::vector<Tensor>{t, t.t().clone().t(), gaps.copy_(t).clone(), Tensor(gaps), narrow.clone().copy_(t)};
+      return std::vector<Tensor>{t, t.t().clone().t(), gaps.copy_(t).clone(), Tensor(gaps),
+                                 narrow.clone().copy_(t)};
     };
     for (const Tensor& x : layouts(a)) {
       for (const Tensor& w : layouts(b)) {
@@ -58,7 +67,9 @@ TEST_CASE("matmul: an expanded operand is read as it is seen") {
 }
 
 TEST_CASE("matmul: shapes follow NumPy") {
-  const auto shape = [](const rill::Shape& a, const rill::Shape& b) { return rill::matmul(rill::zeros(a), rill::zeros(b)).shape(); };
+  const auto shape = [](const rill::Shape& a, const rill::Shape& b) {
+    return rill::matmul(rill::zeros(a), rill::zeros(b)).shape();
+  };
   CHECK(shape({3}, {3}) == rill::Shape{});
   CHECK(shape({2, 3}, {3}) == rill::Shape{2});
   CHECK(shape({3}, {3, 2}) == rill::Shape{2});
@@ -68,7 +79,8 @@ TEST_CASE("matmul: shapes follow NumPy") {
   CHECK(shape({0, 2, 3}, {3, 2}) == rill::Shape{0, 2, 2});
   CHECK_THROWS_WITH(shape({2, 3}, {4, 5}), "matmul: inner sizes differ, [2, 3] x [4, 5]; transpose one side");
   CHECK_THROWS_WITH(shape({}, {4}), doctest::Contains("at least one dimension"));
-  CHECK_THROWS_WITH(rill::matmul(rill::zeros({2, 2}), rill::zeros({2, 2}, rill::float64)), doctest::Contains("dtypes float32 and float64 differ"));
+  CHECK_THROWS_WITH(rill::matmul(rill::zeros({2, 2}), rill::zeros({2, 2}, rill::float64)),
+                    doctest::Contains("dtypes float32 and float64 differ"));
   CHECK_THROWS_WITH(rill::linear(rill::zeros({2, 3}), rill::zeros({4, 2})), doctest::Contains("do not fit"));
 }
 
@@ -87,6 +99,7 @@ TEST_CASE("matmul: one and several threads give the same bits") {
   rill::set_num_threads(before);
   for (std::size_t i = 3; i < results.size(); ++i) {
     const Tensor &got = results[i], &want = results[i % 3];
-    CHECK(std::memcmp(std::as_const(got).data<float>(), std::as_const(want).data<float>(), static_cast<std::size_t>(got.numel()) * 4) == 0);
+    CHECK(std::memcmp(std::as_const(got).data<float>(), std::as_const(want).data<float>(),
+                      static_cast<std::size_t>(got.numel()) * 4) == 0);
   }
 }

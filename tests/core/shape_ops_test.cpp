@@ -6,7 +6,9 @@ using rill::Tensor;
 using Values = std::vector<double>;
 
 namespace {
-Tensor counting(const rill::Shape& shape) { return rill::arange(rill::numel(shape), rill::float64).reshape(shape); }
+Tensor counting(const rill::Shape& shape) {
+  return rill::arange(rill::numel(shape), rill::float64).reshape(shape);
+}
 }  // namespace
 
 TEST_CASE("views: share data and keep NumPy's order") {
@@ -45,7 +47,8 @@ TEST_CASE("views: wrong arguments are errors that name sizes") {
   CHECK_THROWS_WITH(x.narrow(1, 2, 2), "narrow: start 2 and length 2 leave 0..3 of dimension 1 of [2, 3]");
   CHECK_THROWS_WITH(x.select(0, 2), "select: index 2 is outside dimension 0 of [2, 3]");
   CHECK_THROWS_WITH(x.permute({0, 0}), "permute: [0, 0] names dimension 0 twice");
-  CHECK_THROWS_WITH(x.expand({2, 4}), "expand: shape [2, 3] does not expand to [2, 4] (size 3 at dimension 1)");
+  CHECK_THROWS_WITH(x.expand({2, 4}),
+                    "expand: shape [2, 3] does not expand to [2, 4] (size 3 at dimension 1)");
   CHECK_THROWS_AS(x.slice(0, 0, 2, 0), rill::Error);
   CHECK_THROWS_AS(rill::split(x, std::vector<std::int64_t>{1, 3}, 1), rill::Error);
   CHECK_THROWS_AS(rill::scalar(1).select(0, 0), rill::Error);
@@ -63,14 +66,17 @@ TEST_CASE("cat, stack, flip, repeat, split and chunk put elements where NumPy do
   CHECK(rill::split(counting({5}), 2).size() == 3);
   CHECK(rill::split(counting({5}), 2).back().to_vector() == Values{4});
   CHECK(rill::chunk(counting({5}), 4).size() == 3);
-  CHECK(rill::cat({rill::arange(2), rill::arange(1)}).to_vector<std::int64_t>() == std::vector<std::int64_t>{0, 1, 0});
-  CHECK_THROWS_WITH(rill::cat({a, rill::zeros({2, 2})}, 0), doctest::Contains("dtypes float64 and float32 differ"));
+  CHECK(rill::cat({rill::arange(2), rill::arange(1)}).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{0, 1, 0});
+  CHECK_THROWS_WITH(rill::cat({a, rill::zeros({2, 2})}, 0),
+                    doctest::Contains("dtypes float64 and float32 differ"));
   CHECK_THROWS_WITH(rill::cat({a, counting({1, 3})}, 0), doctest::Contains("differ outside dimension 0"));
   CHECK_THROWS_AS(rill::cat({}), rill::Error);
 }
 
 TEST_CASE("to: converts by C++ rules") {
-  CHECK(rill::tensor({1.9, -1.9}).to(rill::int64).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1});
+  CHECK(rill::tensor({1.9, -1.9}).to(rill::int64).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{1, -1});
   CHECK(rill::tensor({0.0, 0.5}).to(rill::boolean).to_vector<bool>() == std::vector<bool>{false, true});
   Tensor x = rill::tensor({1.0f, 2.0f}).set_requires_grad();
   rill::sum(x.to(rill::float64) * rill::tensor({3.0, 4.0})).backward();

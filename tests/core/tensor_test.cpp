@@ -13,7 +13,8 @@ TEST_CASE("tensor: factories give the stated values and dtypes") {
   CHECK(rill::arange(4).dtype() == rill::int64);
   CHECK(rill::ones({}).item() == 1);
   CHECK(rill::tensor({true, false}).dtype() == rill::boolean);
-  CHECK(rill::tensor(std::vector<bool>{true, false, true}, {3}).to_vector<bool>() == std::vector<bool>{true, false, true});
+  CHECK(rill::tensor(std::vector<bool>{true, false, true}, {3}).to_vector<bool>() ==
+        std::vector<bool>{true, false, true});
   CHECK(rill::tensor({1.0f, 2.0f}, {2, 1}).shape() == rill::Shape{2, 1});
   CHECK_THROWS_WITH(rill::tensor({1.0f, 2.0f}, {3}), "tensor: 2 values do not fill shape [3] of 3 elements");
 }
@@ -29,7 +30,8 @@ TEST_CASE("tensor: copies share data and clones do not") {
 TEST_CASE("tensor: access is checked") {
   Tensor a = rill::zeros({2, 2});
   CHECK_THROWS_WITH(a.data<double>(), "data: the tensor is float32, asked for as float64; use .to(float64)");
-  CHECK_THROWS_WITH(a.t().span<float>(), "span: a view of shape [2, 2] with strides [1, 2] is not contiguous; use .contiguous()");
+  CHECK_THROWS_WITH(a.t().span<float>(),
+                    "span: a view of shape [2, 2] with strides [1, 2] is not contiguous; use .contiguous()");
   CHECK_THROWS_WITH(a.item(), "item: a tensor of shape [2, 2] has 4 elements; index it first");
   CHECK_THROWS_WITH(a.size(2), "size: dimension 2 is outside -2..1");
   CHECK_THROWS_AS(Tensor().shape(), rill::Error);
@@ -52,7 +54,8 @@ TEST_CASE("tensor: copy_ broadcasts, converts and copes with overlap") {
   CHECK(square.to_vector() == std::vector<double>{1, 3, 2, 4});
   square.add_(square.t(), 2);
   CHECK(square.to_vector() == std::vector<double>{3, 7, 8, 12});
-  CHECK_THROWS_WITH(rill::zeros({2}).copy_(rill::zeros({3})), doctest::Contains("shapes [2] and [3] do not broadcast"));
+  CHECK_THROWS_WITH(rill::zeros({2}).copy_(rill::zeros({3})),
+                    doctest::Contains("shapes [2] and [3] do not broadcast"));
 }
 
 TEST_CASE("tensor: in-place verbs refuse tensors with history") {

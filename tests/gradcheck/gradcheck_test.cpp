@@ -19,7 +19,8 @@ std::set<std::string> missing(const std::set<std::string>& wanted, const std::se
 
 }  // namespace
 
-TEST_CASE("gradcheck: every op, layer and loss agrees with central differences, and every recorded op has a row") {
+TEST_CASE(
+    "gradcheck: every op, layer and loss agrees with central differences, and every recorded op has a row") {
   std::set<std::string> seen;
   double worst = 0;
   std::int64_t elements = 0;
@@ -27,7 +28,7 @@ TEST_CASE("gradcheck: every op, layer and loss agrees with central differences, 
   for (const test::GradcheckRow& row : rows) {
     std::set<std::string> names;
     const rill::RecordObserver observer([&](const char* name) { names.insert(name); });
-    const rill::GradcheckReport report = rill::gradcheck(row.f, row.inputs);
+    const rill::GradcheckReport report = rill::gradcheck(row.f, row.inputs, row.options);
     INFO(row.op, ": ", report.message);
     CHECK(report.ok);
     worst = std::max(worst, report.worst);
@@ -40,14 +41,18 @@ TEST_CASE("gradcheck: every op, layer and loss agrees with central differences, 
   std::set<std::string> recorded = test::recorded_names_below(RILL_SOURCE_DIR "/core");
   recorded.merge(test::recorded_names_below(RILL_SOURCE_DIR "/nn"));
   CHECK(recorded.size() > 60);
-  for (const std::string& name : missing(recorded, seen)) FAIL_CHECK("'", name, "' is recorded but has no gradcheck row");
-  for (const std::string& name : missing(seen, recorded)) FAIL_CHECK("'", name, "' was recorded under a name no source holds");
+  for (const std::string& name : missing(recorded, seen))
+    FAIL_CHECK("'", name, "' is recorded but has no gradcheck row");
+  for (const std::string& name : missing(seen, recorded))
+    FAIL_CHECK("'", name, "' was recorded under a name no source holds");
 }
 
 TEST_CASE("gradcheck table: the names of recorded ops are read from the sources") {
-  CHECK(test::recorded_names(R"(return record("add_up", y, {x}, [](auto&, auto&) {});)") == std::set<std::string>{"add_up"});
+  CHECK(test::recorded_names(R"(return record("add_up", y, {x}, [](auto&, auto&) {});)") ==
+        std::set<std::string>{"add_up"});
   CHECK(test::recorded_names("record(\n      \"far\", y") == std::set<std::string>{"far"});
-  CHECK(test::recorded_names(R"(static constexpr const char* name = "tanh";)") == std::set<std::string>{"tanh"});
+  CHECK(test::recorded_names(R"(static constexpr const char* name = "tanh";)") ==
+        std::set<std::string>{"tanh"});
   CHECK(test::recorded_names("unrecorded(\"add\", y)").empty());
   CHECK(test::recorded_names_below(RILL_SOURCE_DIR "/core").contains("matmul"));
 }

@@ -7,10 +7,12 @@
 namespace test {
 
 std::set<std::string> recorded_names(std::string_view source) {
-  static const std::regex pattern(R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* name = |\breshape_ones\()"(\w+)")re");
+  static const std::regex pattern(
+      R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* (?:op_)?name = |\breshape_ones\()"(\w+)")re");
   std::set<std::string> names;
   const std::string text(source);
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) names.insert((*at)[1]);
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
+    names.insert((*at)[1]);
   return names;
 }
 

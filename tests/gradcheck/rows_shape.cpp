@@ -13,7 +13,11 @@ std::vector<GradcheckRow> rows_view() {
     rows.push_back({op, std::move(f), {input(shape, 50 + rows.size())}});
   };
   add("reshape", [](const Inputs& in) { return Inputs{in[0].reshape({3, -1})}; }, {2, 3, 2});
-  add("reshape", [](const Inputs& in) { return Inputs{in[0].permute({1, 0, 2}).reshape({3, -1})}; }, {2, 3, 2});
+  add("reshape",
+      [](const Inputs& in) {
+        return Inputs{in[0].permute({1, 0, 2}).reshape({3, -1})};
+      },
+      {2, 3, 2});
   add("permute", [](const Inputs& in) { return Inputs{in[0].permute({2, 0, 1})}; }, {2, 3, 2});
   add("transpose", [](const Inputs& in) { return Inputs{in[0].transpose(0, -1)}; }, {2, 3, 2});
   add("narrow", [](const Inputs& in) { return Inputs{in[0].narrow(1, 1, 2)}; }, {2, 4});
@@ -37,6 +41,11 @@ std::vector<GradcheckRow> rows_copy() {
   one("flip", [](const Inputs& in) { return Inputs{rill::flip(in[0], {0, 2})}; }, {2, 3, 2});
   one("expand", [](const Inputs& in) { return Inputs{rill::repeat(in[0], {2, 1, 3})}; }, {3, 2});
   one("masked_fill", [](const Inputs& in) { return Inputs{rill::tril(in[0], 1)}; }, {3, 4});
+  // Values and steps that float32 holds exactly, so that its rounding does not show.
+  rows.push_back({"to",
+                  [](const Inputs& in) { return Inputs{in[0].to(rill::float32).to(rill::float64) * 3.0}; },
+                  {rill::tensor({0.25, -0.5, 0.875, 0.0}, {2, 2}).set_requires_grad()},
+                  {.eps = 0x1p-10}});
   rows.push_back({"cat",
                   [](const Inputs& in) {
                     return Inputs{rill::cat({in[0], in[1], in[0]}, 1), rill::stack({in[0], in[0]}, -1)};
@@ -48,7 +57,8 @@ std::vector<GradcheckRow> rows_copy() {
 std::vector<GradcheckRow> rows_matmul() {
   std::vector<GradcheckRow> rows;
   const auto product = [&](const char* op, const rill::Shape& a, const rill::Shape& b) {
-    rows.push_back({op, [](const Inputs& in) { return Inputs{rill::matmul(in[0], in[1])}; },
+    rows.push_back({op,
+                    [](const Inputs& in) { return Inputs{rill::matmul(in[0], in[1])}; },
                     {input(a, 100 + rows.size()), input(b, 200 + rows.size())}});
   };
   product("matmul", {3}, {3});
@@ -59,15 +69,20 @@ std::vector<GradcheckRow> rows_matmul() {
   product("matmul", {2, 3}, {4, 3, 2});
   product("matmul", {2, 1, 2, 3}, {3, 3, 2});
   product("matmul", {3}, {2, 3, 2});
-  rows.push_back({"bmm", [](const Inputs& in) { return Inputs{rill::bmm(in[0], in[1])}; },
+  rows.push_back({"bmm",
+                  [](const Inputs& in) { return Inputs{rill::bmm(in[0], in[1])}; },
                   {input({2, 3, 2}, 120), input({2, 2, 4}, 121)}});
-  rows.push_back({"matmul", [](const Inputs& in) { return Inputs{rill::addmm(in[0], in[1], in[2], 0.5, 2)}; },
+  rows.push_back({"matmul",
+                  [](const Inputs& in) { return Inputs{rill::addmm(in[0], in[1], in[2], 0.5, 2)}; },
                   {input({4}, 122), input({3, 2}, 123), input({2, 4}, 124)}});
-  for (const rill::Shape& shape : {rill::Shape{3}, rill::Shape{4, 3}, rill::Shape{2, 2, 3}, rill::Shape{0, 3}}) {
-    rows.push_back({"linear", [](const Inputs& in) { return Inputs{rill::linear(in[0], in[1], in[2])}; },
+  for (const rill::Shape& shape :
+       {rill::Shape{3}, rill::Shape{4, 3}, rill::Shape{2, 2, 3}, rill::Shape{0, 3}}) {
+    rows.push_back({"linear",
+                    [](const Inputs& in) { return Inputs{rill::linear(in[0], in[1], in[2])}; },
                     {input(shape, 125), input({2, 3}, 126), input({2}, 127)}});
   }
-  rows.push_back({"linear", [](const Inputs& in) { return Inputs{rill::linear(in[0], in[1])}; },
+  rows.push_back({"linear",
+                  [](const Inputs& in) { return Inputs{rill::linear(in[0], in[1])}; },
                   {input({4, 3}, 128), input({2, 3}, 129)}});
   return rows;
 }

@@ -14,6 +14,7 @@ struct GradcheckRow {
   std::string op;
   rill::GradcheckFunction f;
   std::vector<rill::Tensor> inputs;
+  rill::GradcheckOptions options = {};
 };
 
 /// float64 numbers of a normal distribution that want a gradient.
