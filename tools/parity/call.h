@@ -1,4 +1,5 @@
-/// The arguments of one call of an op or a module: tensors and JSON values by name, each of which must be used.
+/// The arguments of one call of an op or a module: tensors and JSON values by name, each of which must be
+/// used.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 #include <vector>
 
 #include <rill/core/error.h>
+#include <rill/core/safetensors.h>
 #include <rill/core/shape.h>
-#include <rill/core/tensor.h>
 
 namespace rill::parity {
 
@@ -23,11 +24,8 @@ class Unsupported : public Error {
   using Error::Error;
 };
 
-/// Results by name.
-using Outputs = std::vector<std::pair<std::string, Tensor>>;
-
 /// A single result, under the name that the sets give it.
-inline Outputs single(Tensor result) { return {{"out", std::move(result)}}; }
+inline NamedTensors single(Tensor result) { return {{"out", std::move(result)}}; }
 
 using Argument = std::variant<nlohmann::json, Tensor, std::vector<Tensor>>;
 
@@ -52,7 +50,9 @@ class Call {
   double number(std::string_view name);
   double number(std::string_view name, double otherwise) { return has(name) ? number(name) : otherwise; }
   std::int64_t integer(std::string_view name);
-  std::int64_t integer(std::string_view name, std::int64_t otherwise) { return has(name) ? integer(name) : otherwise; }
+  std::int64_t integer(std::string_view name, std::int64_t otherwise) {
+    return has(name) ? integer(name) : otherwise;
+  }
   bool flag(std::string_view name);
   bool flag(std::string_view name, bool otherwise) { return has(name) ? flag(name) : otherwise; }
   std::string text(std::string_view name);

@@ -1,8 +1,8 @@
 #include <parity/compare.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include <rill/core/format.h>
 
@@ -22,7 +22,8 @@ std::string index_text(std::int64_t flat, const Shape& shape) {
   return fmt::format("{}", index);
 }
 
-/// How wrong a number is: 0 if within the bound, else by how much it exceeds it; infinite for NaN and wrong infinities.
+/// How wrong a number is: 0 if within the bound, else by how much it exceeds it; infinite for NaN and wrong
+/// infinities.
 double excess(double got, double want, const Bound& bound) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (got == want) return 0;
@@ -49,7 +50,9 @@ Bound bound_of(const Case& c, const Tensor& want, DType dtype) {
 
 }  // namespace
 
-double Bound::operator()(double want) const noexcept { return std::max(floor + rtol * std::abs(want), absolute); }
+double Bound::operator()(double want) const noexcept {
+  return std::max(floor + rtol * std::abs(want), absolute);
+}
 
 std::optional<std::string> difference(const std::string& name, const Tensor& got, const Tensor& want,
                                       const Bound& bound) {
@@ -77,7 +80,8 @@ std::optional<std::string> difference(const std::string& name, const Tensor& got
                      bound(w[worst]), others);
 }
 
-std::vector<std::string> compare(const ReferenceSet& set, const Case& c, const Results& results, DType dtype) {
+std::vector<std::string> compare(const ReferenceSet& set, const Case& c, const Results& results,
+                                 DType dtype) {
   std::vector<std::string> wrong;
   const bool losses_only = dtype == float32 && c.kind == "train";
   for (const char* role : {"out", "grad", "final", "summary"}) {

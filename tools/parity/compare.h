@@ -21,13 +21,14 @@ struct Bound {
   double operator()(double want) const noexcept;
 };
 
-/// The first thing that is wrong with `got`, in words; nothing if it agrees. The text names the tensor, and for a wrong number its
-/// index, both numbers, the tolerance and how many others are wrong. The worst number is the one shown.
+/// The first thing that is wrong with `got`, in words; nothing if it agrees. The text names the tensor, and
+/// for a wrong number its index, both numbers, the tolerance and how many others are wrong. The worst number
+/// is the one shown.
 std::optional<std::string> difference(const std::string& name, const Tensor& got, const Tensor& want,
                                       const Bound& bound);
 
-/// Everything that the case says about its results, compared; one text a tensor that is wrong or missing. In float32 a
-/// training run is held to its losses alone and schedules stay float64.
+/// Everything that the case says about its results, compared; one text a tensor that is wrong or missing. In
+/// float32 a training run is held to its losses alone and schedules stay float64.
 std::vector<std::string> compare(const ReferenceSet& set, const Case& c, const Results& results, DType dtype);
 
 }  // namespace rill::parity

@@ -93,11 +93,16 @@ Value apply(std::string_view sign, const Value& a, const Value& b) {
 bool numeric_function(std::string_view name, const std::vector<Value>& arguments, Value& result) {
   using F = double (*)(double);
   static constexpr std::pair<std::string_view, F> functions[] = {
-      {"sqrt", [](double x) { return std::sqrt(x); }},   {"exp", [](double x) { return std::exp(x); }},
-      {"log", [](double x) { return std::log(x); }},     {"sin", [](double x) { return std::sin(x); }},
-      {"cos", [](double x) { return std::cos(x); }},     {"tanh", [](double x) { return std::tanh(x); }},
-      {"abs", [](double x) { return std::abs(x); }},     {"floor", [](double x) { return std::floor(x); }},
-      {"ceil", [](double x) { return std::ceil(x); }},   {"int", [](double x) { return std::trunc(x); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }},
+      {"exp", [](double x) { return std::exp(x); }},
+      {"log", [](double x) { return std::log(x); }},
+      {"sin", [](double x) { return std::sin(x); }},
+      {"cos", [](double x) { return std::cos(x); }},
+      {"tanh", [](double x) { return std::tanh(x); }},
+      {"abs", [](double x) { return std::abs(x); }},
+      {"floor", [](double x) { return std::floor(x); }},
+      {"ceil", [](double x) { return std::ceil(x); }},
+      {"int", [](double x) { return std::trunc(x); }},
       {"float", [](double x) { return x; }}};
   std::vector<double> numbers;
   for (const Value& v : arguments) {
@@ -147,17 +152,25 @@ class Evaluator {
 
   Value operator()(const Term& term) {
     switch (term.kind) {
-      case Kind::number: return number(term.value);
-      case Kind::name: return variable(term.text);
-      case Kind::call: return call(term);
-      case Kind::list: return {all(term.parts)};
-      case Kind::negative: return negative((*this)(term.parts[0]));
-      case Kind::binary: return apply(term.text, (*this)(term.parts[0]), (*this)(term.parts[1]));
+      case Kind::number:
+        return number(term.value);
+      case Kind::name:
+        return variable(term.text);
+      case Kind::call:
+        return call(term);
+      case Kind::list:
+        return {all(term.parts)};
+      case Kind::negative:
+        return negative((*this)(term.parts[0]));
+      case Kind::binary:
+        return apply(term.text, (*this)(term.parts[0]), (*this)(term.parts[1]));
       case Kind::choice:
         return (*this)(term.parts[as_number((*this)(term.parts[1]), "a condition") != 0 ? 0 : 2]);
-      case Kind::index: return index(term);
+      case Kind::index:
+        return index(term);
       case Kind::slice:
-      case Kind::none: break;
+      case Kind::none:
+        break;
     }
     fail("expression: None and ranges belong into an index");
   }
@@ -196,13 +209,13 @@ class Evaluator {
     if (numeric_function(term.text, arguments, result)) return result;
     const Op* op = find_op(term.text);
     if (op == nullptr) throw Unsupported(fmt::format("expression: there is no function '{}'", term.text));
-    check(arguments.size() <= op->parameters.size(), "expression: {} takes {} arguments at most, not {}", term.text,
-          op->parameters.size(), arguments.size());
+    check(arguments.size() <= op->parameters.size(), "expression: {} takes {} arguments at most, not {}",
+          term.text, op->parameters.size(), arguments.size());
     Call call;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       call.set(std::string(op->parameters[i]), to_argument(arguments[i]));
     }
-    const Outputs outputs = op->run(call);
+    const NamedTensors outputs = op->run(call);
     call.check_all_used();
     check(outputs.size() == 1, "expression: {} has {} results; one can be used", term.text, outputs.size());
     return {outputs.front().second};
@@ -237,12 +250,12 @@ class Evaluator {
 Expression::Expression(std::string_view text)
     : text_(text), program_(std::make_shared<const Program>(parse(text_))) {}
 
-Outputs Expression::evaluate(Variables& variables) const {
+NamedTensors Expression::evaluate(Variables& variables) const {
   Evaluator evaluate(variables);
   Value last{0.0};
   for (const Statement& s : program_->statements) last = evaluate.run(s);
   if (program_->heads.empty()) return single(as_tensor(last, "the result"));
-  Outputs outputs;
+  NamedTensors outputs;
   for (const Statement& head : program_->heads) {
     outputs.emplace_back(head.name, as_tensor(evaluate.run(head), "a head"));
   }

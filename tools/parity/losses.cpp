@@ -21,7 +21,8 @@ std::optional<std::int64_t> ignore_index(Call& c) {
 }
 
 Op pair_loss(Tensor (*f)(const Tensor&, const Tensor&, Reduction)) {
-  return {{"x", "target"}, [f](Call& c) { return single(f(c.tensor("x"), c.tensor("target"), reduction(c))); }};
+  return {{"x", "target"},
+          [f](Call& c) { return single(f(c.tensor("x"), c.tensor("target"), reduction(c))); }};
 }
 
 }  // namespace

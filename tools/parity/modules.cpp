@@ -23,7 +23,7 @@ using Run = std::function<Results(Replay&)>;
 constexpr std::int64_t pad = 0;
 
 /// Checks that every argument was used, and finishes.
-Results finish(Replay& r, const Outputs& outputs) {
+Results finish(Replay& r, const NamedTensors& outputs) {
   r.call().check_all_used();
   return r.finish(outputs);
 }
@@ -166,7 +166,8 @@ Results run_bahdanau_decoder(Replay& r) {
                                .align = c.integer("align")},
                               rng);
   r.load(decoder);
-  const auto [log_probs, weights, s] = decoder(c.tensor("dec_in"), c.tensor("h"), c.tensor_or_none("lengths"));
+  const auto [log_probs, weights, s] =
+      decoder(c.tensor("dec_in"), c.tensor("h"), c.tensor_or_none("lengths"));
   const Tensor target = c.tensor("target");
   const Tensor rows = log_probs.reshape({target.numel(), log_probs.size(-1)});
   const Tensor loss =

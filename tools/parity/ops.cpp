@@ -12,11 +12,16 @@ namespace {
 
 void add_pointwise(OpTable& table) {
   using Unary = Tensor (*)(const Tensor&);
-  const std::pair<std::string_view, Unary> unary[] = {
-      {"neg", neg},       {"exp", exp},   {"log", log},   {"log1p", log1p},     {"sqrt", sqrt},
-      {"rsqrt", rsqrt},   {"square", square}, {"reciprocal", reciprocal}, {"abs", abs}, {"sin", sin},
-      {"cos", cos},       {"erf", erf},   {"sigmoid", sigmoid}, {"logsigmoid", logsigmoid}, {"tanh", tanh},
-      {"relu", relu},     {"silu", silu}, {"contiguous", contiguous}, {"clone", clone}};
+  const std::pair<std::string_view, Unary> unary[] = {{"neg", neg},         {"exp", exp},
+                                                      {"log", log},         {"log1p", log1p},
+                                                      {"sqrt", sqrt},       {"rsqrt", rsqrt},
+                                                      {"square", square},   {"reciprocal", reciprocal},
+                                                      {"abs", abs},         {"sin", sin},
+                                                      {"cos", cos},         {"erf", erf},
+                                                      {"sigmoid", sigmoid}, {"logsigmoid", logsigmoid},
+                                                      {"tanh", tanh},       {"relu", relu},
+                                                      {"silu", silu},       {"contiguous", contiguous},
+                                                      {"clone", clone}};
   for (const auto& [name, function] : unary) {
     table[name] = {{"x"}, [f = function](Call& c) { return single(f(c.tensor("x"))); }};
   }
@@ -24,14 +29,16 @@ void add_pointwise(OpTable& table) {
   table["leaky_relu"] = {{"x", "negative_slope"}, [](Call& c) {
                            return single(leaky_relu(c.tensor("x"), c.number("negative_slope", 0.01)));
                          }};
-  table["softplus"] = {{"x", "beta", "threshold"}, [](Call& c) {
-                         return single(softplus(c.tensor("x"), c.number("beta", 1), c.number("threshold", 20)));
-                       }};
-  table["gelu"] = {{"x", "approximate"}, [](Call& c) {
-                     const std::string form = c.has("approximate") ? c.text("approximate") : "none";
-                     check(form == "none" || form == "tanh", "gelu: approximate '{}'; use none or tanh", form);
-                     return single(gelu(c.tensor("x"), form == "tanh" ? Approximate::tanh : Approximate::none));
-                   }};
+  table["softplus"] = {
+      {"x", "beta", "threshold"}, [](Call& c) {
+        return single(softplus(c.tensor("x"), c.number("beta", 1), c.number("threshold", 20)));
+      }};
+  table["gelu"] = {
+      {"x", "approximate"}, [](Call& c) {
+        const std::string form = c.has("approximate") ? c.text("approximate") : "none";
+        check(form == "none" || form == "tanh", "gelu: approximate '{}'; use none or tanh", form);
+        return single(gelu(c.tensor("x"), form == "tanh" ? Approximate::tanh : Approximate::none));
+      }};
   table["clamp"] = {{"x", "min", "max"}, [](Call& c) {
                       const auto bound = [&](std::string_view name) {
                         return c.has(name) ? std::optional(c.number(name)) : std::nullopt;
@@ -49,24 +56,34 @@ void add_binary(OpTable& table) {
     Tensors tensors;
     Scalar scalar;
   };
-  const Forms binary[] = {{"add", add, add},           {"sub", sub, sub},         {"mul", mul, mul},
-                          {"div", div, div},           {"pow", pow, pow},         {"maximum", maximum, nullptr},
-                          {"minimum", minimum, nullptr}, {"rsub", nullptr, rsub}, {"rdiv", nullptr, rdiv},
-                          {"eq", eq, eq},              {"ne", ne, ne},            {"lt", lt, lt},
-                          {"le", le, le},              {"gt", gt, gt},            {"ge", ge, ge}};
+  const Forms binary[] = {{"add", add, add},
+                          {"sub", sub, sub},
+                          {"mul", mul, mul},
+                          {"div", div, div},
+                          {"pow", pow, pow},
+                          {"maximum", maximum, nullptr},
+                          {"minimum", minimum, nullptr},
+                          {"rsub", nullptr, rsub},
+                          {"rdiv", nullptr, rdiv},
+                          {"eq", eq, eq},
+                          {"ne", ne, ne},
+                          {"lt", lt, lt},
+                          {"le", le, le},
+                          {"gt", gt, gt},
+                          {"ge", ge, ge}};
   for (const Forms& f : binary) {
     table[f.name] = {{"a", "b"}, [f](Call& c) {
                        const Tensor a = c.tensor(c.has("a") ? "a" : "x");
                        for (std::string_view number : {"scalar", "exponent"}) {
-                         if (f.scalar != nullptr && c.has(number)) return single(f.scalar(a, c.number(number)));
+                         if (f.scalar != nullptr && c.has(number))
+                           return single(f.scalar(a, c.number(number)));
                        }
                        check(f.tensors != nullptr, "{}: no argument 'scalar'", f.name);
                        return single(f.tensors(a, c.tensor("b")));
                      }};
   }
-  table["where"] = {{"mask", "a", "b"}, [](Call& c) {
-                      return single(where(c.tensor("mask"), c.tensor("a"), c.tensor("b")));
-                    }};
+  table["where"] = {{"mask", "a", "b"},
+                    [](Call& c) { return single(where(c.tensor("mask"), c.tensor("a"), c.tensor("b"))); }};
   table["masked_fill"] = {{"x", "mask", "value"}, [](Call& c) {
                             return single(masked_fill(c.tensor("x"), c.tensor("mask"), c.number("value")));
                           }};
@@ -84,33 +101,35 @@ void add_products(OpTable& table) {
                      }};
 }
 
-Outputs pieces(std::vector<Tensor> parts, Call& c) {
+NamedTensors pieces(std::vector<Tensor> parts, Call& c) {
   if (c.has("used")) {
     const std::int64_t used = c.integer("used");
-    check(used >= 0 && used < static_cast<std::int64_t>(parts.size()), "used: {} of {} pieces", used, parts.size());
+    check(used >= 0 && used < static_cast<std::int64_t>(parts.size()), "used: {} of {} pieces", used,
+          parts.size());
     return single(parts[static_cast<std::size_t>(used)]);
   }
-  Outputs out;
+  NamedTensors out;
   for (std::size_t i = 0; i < parts.size(); ++i) out.emplace_back(std::to_string(i), parts[i]);
   return out;
 }
 
 void add_views(OpTable& table) {
-  table["reshape"] = {{"x", "shape"}, [](Call& c) { return single(reshape(c.tensor("x"), c.dims("shape"))); }};
+  table["reshape"] = {{"x", "shape"},
+                      [](Call& c) { return single(reshape(c.tensor("x"), c.dims("shape"))); }};
   table["flatten"] = {{"x", "start", "end"}, [](Call& c) {
                         return single(flatten(c.tensor("x"), c.integer("start", 0), c.integer("end", -1)));
                       }};
   table["permute"] = {{"x", "dims"}, [](Call& c) { return single(permute(c.tensor("x"), c.dims("dims"))); }};
-  table["permute_reshape"] = {{"x", "dims", "shape"}, [](Call& c) {
-                                return single(reshape(permute(c.tensor("x"), c.dims("dims")), c.dims("shape")));
-                              }};
+  table["permute_reshape"] = {
+      {"x", "dims", "shape"},
+      [](Call& c) { return single(reshape(permute(c.tensor("x"), c.dims("dims")), c.dims("shape"))); }};
   table["transpose"] = {{"x", "dim0", "dim1"}, [](Call& c) {
                           return single(transpose(c.tensor("x"), c.integer("dim0"), c.integer("dim1")));
                         }};
-  table["narrow"] = {{"x", "dim", "start", "length"}, [](Call& c) {
-                       return single(
-                           narrow(c.tensor("x"), c.integer("dim"), c.integer("start"), c.integer("length")));
-                     }};
+  table["narrow"] = {
+      {"x", "dim", "start", "length"}, [](Call& c) {
+        return single(narrow(c.tensor("x"), c.integer("dim"), c.integer("start"), c.integer("length")));
+      }};
   table["slice"] = {{"x", "dim", "start", "end", "step"}, [](Call& c) {
                       const Tensor x = c.tensor("x");
                       const std::int64_t dim = c.integer("dim", 0);
@@ -125,7 +144,8 @@ void add_views(OpTable& table) {
                         const Tensor x = c.tensor("x");
                         return single(c.has("dim") ? squeeze(x, c.integer("dim")) : squeeze(x));
                       }};
-  table["unsqueeze"] = {{"x", "dim"}, [](Call& c) { return single(unsqueeze(c.tensor("x"), c.integer("dim"))); }};
+  table["unsqueeze"] = {{"x", "dim"},
+                        [](Call& c) { return single(unsqueeze(c.tensor("x"), c.integer("dim"))); }};
   table["chunk"] = {{"x", "chunks", "dim"}, [](Call& c) {
                       return pieces(chunk(c.tensor("x"), c.integer("chunks"), c.integer("dim", 0)), c);
                     }};
@@ -139,49 +159,49 @@ void add_views(OpTable& table) {
 }
 
 void add_copies(OpTable& table) {
-  table["cat"] = {{"list", "dim"}, [](Call& c) { return single(cat(c.tensors("list"), c.integer("dim", 0))); }};
-  table["stack"] = {{"list", "dim"}, [](Call& c) { return single(stack(c.tensors("list"), c.integer("dim", 0))); }};
+  table["cat"] = {{"list", "dim"},
+                  [](Call& c) { return single(cat(c.tensors("list"), c.integer("dim", 0))); }};
+  table["stack"] = {{"list", "dim"},
+                    [](Call& c) { return single(stack(c.tensors("list"), c.integer("dim", 0))); }};
   table["flip"] = {{"x", "dims"}, [](Call& c) { return single(flip(c.tensor("x"), c.dims("dims"))); }};
-  table["repeat"] = {{"x", "repeats"}, [](Call& c) { return single(repeat(c.tensor("x"), c.dims("repeats"))); }};
-  table["tril"] = {{"x", "diagonal"}, [](Call& c) {
-                     return single(tril(c.tensor("x"), c.integer("diagonal", 0)));
-                   }};
+  table["repeat"] = {{"x", "repeats"},
+                     [](Call& c) { return single(repeat(c.tensor("x"), c.dims("repeats"))); }};
+  table["tril"] = {{"x", "diagonal"},
+                   [](Call& c) { return single(tril(c.tensor("x"), c.integer("diagonal", 0))); }};
   table["index_select"] = {{"x", "dim", "index"}, [](Call& c) {
                              return single(index_select(c.tensor("x"), c.integer("dim"), c.tensor("index")));
                            }};
   table["gather"] = {{"x", "dim", "index"}, [](Call& c) {
                        return single(gather(c.tensor("x"), c.integer("dim"), c.tensor("index")));
                      }};
-  table["index_add"] = {{"x", "dim", "index", "src"}, [](Call& c) {
-                          return single(
-                              index_add(c.tensor("x"), c.integer("dim"), c.tensor("index"), c.tensor("src")));
-                        }};
-  table["masked_select"] = {{"x", "mask"}, [](Call& c) {
-                              return single(masked_select(c.tensor("x"), c.tensor("mask")));
-                            }};
+  table["index_add"] = {
+      {"x", "dim", "index", "src"}, [](Call& c) {
+        return single(index_add(c.tensor("x"), c.integer("dim"), c.tensor("index"), c.tensor("src")));
+      }};
+  table["masked_select"] = {{"x", "mask"},
+                            [](Call& c) { return single(masked_select(c.tensor("x"), c.tensor("mask"))); }};
   table["embedding"] = {{"weight", "index", "padding_idx"}, [](Call& c) {
-                          const auto padding = c.has("padding_idx") ? std::optional(c.integer("padding_idx"))
-                                                                    : std::nullopt;
+                          const auto padding =
+                              c.has("padding_idx") ? std::optional(c.integer("padding_idx")) : std::nullopt;
                           return single(embedding(c.tensor("weight"), c.tensor("index"), padding));
                         }};
 }
 
 void add_softmax_and_dropout(OpTable& table) {
   table["softmax"] = {{"x", "dim"}, [](Call& c) { return single(softmax(c.tensor("x"), c.integer("dim"))); }};
-  table["log_softmax"] = {{"x", "dim"}, [](Call& c) {
-                            return single(log_softmax(c.tensor("x"), c.integer("dim")));
-                          }};
+  table["log_softmax"] = {{"x", "dim"},
+                          [](Call& c) { return single(log_softmax(c.tensor("x"), c.integer("dim"))); }};
   table["Dropout"] = {{"x", "p", "training"}, [](Call& c) {
                         Rng rng(0);
                         nn::Dropout dropout({.p = c.number("p", 0.5)}, rng);
                         dropout.train(c.flag("training", true));
                         return single(dropout(c.tensor("x")));
                       }};
-  table["layer_norm"] = {{"x", "normalized_shape", "weight", "bias", "eps"}, [](Call& c) {
-                           return single(layer_norm(c.tensor("x"), c.dims("normalized_shape"),
-                                                    c.tensor_or_none("weight"), c.tensor_or_none("bias"),
-                                                    c.number("eps", 1e-5)));
-                         }};
+  table["layer_norm"] = {
+      {"x", "normalized_shape", "weight", "bias", "eps"}, [](Call& c) {
+        return single(layer_norm(c.tensor("x"), c.dims("normalized_shape"), c.tensor_or_none("weight"),
+                                 c.tensor_or_none("bias"), c.number("eps", 1e-5)));
+      }};
 }
 
 }  // namespace

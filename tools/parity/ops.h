@@ -13,7 +13,7 @@ namespace rill::parity {
 struct Op {
   /// The names of its arguments in the order in which an expression gives them.
   std::vector<std::string_view> parameters;
-  std::function<Outputs(Call&)> run;
+  std::function<NamedTensors(Call&)> run;
 };
 
 using OpTable = std::map<std::string_view, Op>;

@@ -10,12 +10,14 @@
 
 namespace rill::parity {
 
-/// The optimiser `name` with the options of `args` (and, in `args.groups`, those of each group of parameters, named by `params`).
-/// Throws Unsupported for an unknown name or option. Parameters that no group names are left out.
+/// The optimiser `name` with the options of `args` (and, in `args.groups`, those of each group of parameters,
+/// named by `params`). Throws Unsupported for an unknown name or option. Parameters that no group names are
+/// left out.
 std::unique_ptr<optim::Optimizer> make_optimiser(const std::string& name, const nlohmann::json& args,
                                                  const NamedTensors& parameters);
 
-/// A schedule that changes the rates of an optimiser: to be called once after each step (or epoch), with its metric.
+/// A schedule that changes the rates of an optimiser: to be called once after each step (or epoch), with its
+/// metric.
 using Schedule = std::function<void(double metric)>;
 
 /// The schedule `name` with the options of `args`. Throws Unsupported for an unknown name or option.

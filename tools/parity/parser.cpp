@@ -48,7 +48,8 @@ std::vector<Token> tokenise(std::string_view text) {
       length = static_cast<std::size_t>(read.ptr - (text.data() + i));
     } else if (begins_name(c)) {
       token.kind = Token::Kind::name;
-      while (i + length < text.size() && (begins_name(text[i + length]) || is_digit(text[i + length]))) ++length;
+      while (i + length < text.size() && (begins_name(text[i + length]) || is_digit(text[i + length])))
+        ++length;
     } else {
       token.kind = Token::Kind::sign;
       length = sign_length(text.substr(i));
@@ -84,7 +85,9 @@ class Parser {
   }
 
  private:
-  const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  const Token& peek(std::size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
   bool peek_word(std::string_view word, std::size_t ahead = 0) const {
     return peek(ahead).kind == Token::Kind::name && peek(ahead).text == word;
   }
@@ -118,7 +121,8 @@ class Parser {
     return tokens_[at_++].value;
   }
   [[noreturn]] void expected(std::string_view what) const {
-    fail("expression: expected {} at column {} of '{}', found '{}'", what, peek().place + 1, text_, peek().text);
+    fail("expression: expected {} at column {} of '{}', found '{}'", what, peek().place + 1, text_,
+         peek().text);
   }
 
   Statement statement() {
@@ -165,8 +169,8 @@ class Parser {
   /// `P + Q is never formed`: what the reference forms in its place is twice P, and Q takes no part.
   Term never_formed(Term sum) {
     words({"never", "formed"});
-    check(sum.kind == Term::Kind::binary && sum.text == "+", "expression: only a sum can be 'never formed' in '{}'",
-          text_);
+    check(sum.kind == Term::Kind::binary && sum.text == "+",
+          "expression: only a sum can be 'never formed' in '{}'", text_);
     if (take(":")) {
       name();
       words({"gets", "a", "zero", "gradient"});

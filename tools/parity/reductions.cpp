@@ -11,9 +11,8 @@ using ArgExtreme = Tensor (*)(const Tensor&, std::int64_t, bool);
 using Flat = Tensor (*)(const Tensor&);
 
 Op over_dims(Reduction f) {
-  return {{"x", "dim", "keepdim"}, [f](Call& c) {
-            return single(f(c.tensor("x"), c.dims_or_none("dim"), c.flag("keepdim", false)));
-          }};
+  return {{"x", "dim", "keepdim"},
+          [f](Call& c) { return single(f(c.tensor("x"), c.dims_or_none("dim"), c.flag("keepdim", false))); }};
 }
 
 /// max and min: over all elements, or along one dimension with indices.
@@ -22,7 +21,7 @@ Op extreme(Extreme along, Reduction over_all) {
             const Tensor x = c.tensor("x");
             if (!c.has("dim")) return single(over_all(x, {}, false));
             const auto found = along(x, c.integer("dim"), c.flag("keepdim", false));
-            return Outputs{{"values", found.values}, {"indices", found.indices}};
+            return NamedTensors{{"values", found.values}, {"indices", found.indices}};
           }};
 }
 
@@ -38,8 +37,8 @@ Op arg_extreme(ArgExtreme along, Flat over_all) {
 Op spread(Tensor (*f)(const Tensor&, const Dims&, double, bool)) {
   return {{"x", "dim", "unbiased", "keepdim"}, [f](Call& c) {
             const double unbiased = c.flag("unbiased", true) ? 1 : 0;
-            return single(
-                f(c.tensor("x"), c.dims_or_none("dim"), c.number("correction", unbiased), c.flag("keepdim", false)));
+            return single(f(c.tensor("x"), c.dims_or_none("dim"), c.number("correction", unbiased),
+                            c.flag("keepdim", false)));
           }};
 }
 
@@ -57,13 +56,14 @@ void add_reductions(OpTable& table) {
   table["min"] = extreme(min, amin);
   table["argmax"] = arg_extreme(argmax, argmax);
   table["argmin"] = arg_extreme(argmin, argmin);
-  table["norm"] = {{"x", "p", "dim", "keepdim"}, [](Call& c) {
-                     return single(norm(c.tensor("x"), c.number("p", 2), c.dims_or_none("dim"),
-                                        c.flag("keepdim", false)));
-                   }};
+  table["norm"] = {
+      {"x", "p", "dim", "keepdim"}, [](Call& c) {
+        return single(norm(c.tensor("x"), c.number("p", 2), c.dims_or_none("dim"), c.flag("keepdim", false)));
+      }};
   table["cumsum"] = {{"x", "dim"}, [](Call& c) { return single(cumsum(c.tensor("x"), c.integer("dim"))); }};
   table["prod"] = {{"x", "dim", "keepdim"}, [](Call& c) {
-                     if (c.has("dim")) throw Unsupported("prod: rill multiplies all elements, not along a dimension");
+                     if (c.has("dim"))
+                       throw Unsupported("prod: rill multiplies all elements, not along a dimension");
                      return single(prod(c.tensor("x")));
                    }};
 }

@@ -56,7 +56,8 @@ Case read_case(const json& entry) {
   c.float32_loss_error = number(entry, "f32_loss_max_abs_err");
   if (entry.contains("loss")) c.loss = text(entry, "loss");
   if (entry.contains("optional")) {
-    check(entry["optional"].is_boolean(), "'optional' is {}; expected true or false", entry["optional"].dump());
+    check(entry["optional"].is_boolean(), "'optional' is {}; expected true or false",
+          entry["optional"].dump());
     c.optional = entry["optional"].get<bool>();
   }
   return c;

@@ -35,13 +35,14 @@ struct Case {
 
 class ReferenceSet {
  public:
-  /// Reads the index. Throws Error naming the file and what is wrong with it: missing, no JSON, another format, a case
-  /// without one of its fields, an id that comes twice.
+  /// Reads the index. Throws Error naming the file and what is wrong with it: missing, no JSON, another
+  /// format, a case without one of its fields, an id that comes twice.
   explicit ReferenceSet(std::filesystem::path directory);
 
   const std::vector<Case>& cases() const noexcept { return cases_; }
 
-  /// The stored tensor `role.name` of a case, float64, int64 or boolean. Throws Error when it or its file is missing.
+  /// The stored tensor `role.name` of a case, float64, int64 or boolean. Throws Error when it or its file is
+  /// missing.
   const Tensor& tensor(const Case& c, std::string_view role, std::string_view name) const;
 
  private:

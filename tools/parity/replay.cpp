@@ -16,8 +16,8 @@ namespace {
 /// Sum, 2-norm and first values of a gradient too large to be stored.
 Tensor summary(const Tensor& gradient, std::int64_t size) {
   const std::vector<double> all = gradient.to_vector<double>();
-  check(size >= 2 && static_cast<std::size_t>(size - 2) <= all.size(), "summary: {} numbers of a gradient of {}",
-        size, all.size());
+  check(size >= 2 && static_cast<std::size_t>(size - 2) <= all.size(),
+        "summary: {} numbers of a gradient of {}", size, all.size());
   std::vector<double> numbers(2, 0.0);
   for (double v : all) {
     numbers[0] += v;
@@ -101,7 +101,7 @@ Tensor Replay::gradient_of(const std::string& name) const {
   fail("there is no parameter '{}'", name);
 }
 
-Results Replay::finish(const Outputs& outputs) {
+Results Replay::finish(const NamedTensors& outputs) {
   Results results;
   std::vector<Tensor> roots, gradients;
   for (const auto& [name, t] : outputs) {
@@ -127,13 +127,13 @@ Results replay_op(Replay& r) {
     const Expression expression(call.text("expr"));
     Variables variables;
     for (const std::string& name : r.given().names("in")) variables[name] = {call.tensor(name)};
-    const Outputs outputs = expression.evaluate(variables);
+    const NamedTensors outputs = expression.evaluate(variables);
     call.check_all_used();
     return r.finish(outputs);
   }
   const Op* op = find_op(r.given().op);
   if (op == nullptr) throw Unsupported(fmt::format("rill has no op '{}'", r.given().op));
-  const Outputs outputs = op->run(call);
+  const NamedTensors outputs = op->run(call);
   call.check_all_used();
   return r.finish(outputs);
 }

@@ -29,7 +29,7 @@ class Replay {
   const nn::NamedParameters& parameters() const noexcept { return parameters_; }
 
   /// Runs the gradients back from the outputs, and collects outputs and gradients.
-  Results finish(const Outputs& outputs);
+  Results finish(const NamedTensors& outputs);
 
  private:
   nn::NamedParameters formula_parameters(const nn::Module& module);

@@ -45,8 +45,8 @@ Counts run(const std::filesystem::path& directory, const RunOptions& options, st
     for (const std::string& text : wrong) out << "FAILED " << c.id << ": " << text << '\n';
     ++(wrong.empty() ? counts.passed : counts.failed);
   }
-  check(counts.passed + counts.failed + counts.skipped > 0, "no case of {} has '{}' in its id", directory.string(),
-        options.filter);
+  check(counts.passed + counts.failed + counts.skipped > 0, "no case of {} has '{}' in its id",
+        directory.string(), options.filter);
   out << counts.passed << " passed, " << counts.failed << " failed, " << counts.skipped << " skipped\n";
   return counts;
 }

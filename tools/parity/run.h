@@ -18,9 +18,9 @@ struct Counts {
   int skipped = 0;
 };
 
-/// Replays the cases of the set in `directory` and writes one line for each thing that is wrong, and the counts, to `out`.
-/// Only an optional case may be skipped: one that needs what rill does not offer. Throws Error for a directory without a valid index
-/// and for a filter that no case matches.
+/// Replays the cases of the set in `directory` and writes one line for each thing that is wrong, and the
+/// counts, to `out`. Only an optional case may be skipped: one that needs what rill does not offer. Throws
+/// Error for a directory without a valid index and for a filter that no case matches.
 Counts run(const std::filesystem::path& directory, const RunOptions& options, std::ostream& out);
 
 }  // namespace rill::parity

@@ -43,7 +43,8 @@ std::unique_ptr<optim::LRScheduler> by_epoch(const std::string& name, Call& c, c
   }
   if (name == "MultiStepLR") {
     return std::make_unique<MultiStepLR>(
-        optimiser, MultiStepLROptions{.milestones = integers(c, "milestones"), .gamma = c.number("gamma", 0.1)});
+        optimiser,
+        MultiStepLROptions{.milestones = integers(c, "milestones"), .gamma = c.number("gamma", 0.1)});
   }
   if (name == "ExponentialLR") {
     return std::make_unique<ExponentialLR>(optimiser, ExponentialLROptions{.gamma = c.number("gamma")});
@@ -54,10 +55,10 @@ std::unique_ptr<optim::LRScheduler> by_epoch(const std::string& name, Call& c, c
   }
   if (name == "LinearLR") {
     const LinearLROptions d;
-    return std::make_unique<LinearLR>(optimiser,
-                                      LinearLROptions{.start_factor = c.number("start_factor", d.start_factor),
-                                                      .end_factor = c.number("end_factor", d.end_factor),
-                                                      .total_iters = c.integer("total_iters", d.total_iters)});
+    return std::make_unique<LinearLR>(
+        optimiser, LinearLROptions{.start_factor = c.number("start_factor", d.start_factor),
+                                   .end_factor = c.number("end_factor", d.end_factor),
+                                   .total_iters = c.integer("total_iters", d.total_iters)});
   }
   if (name == "LambdaLR") return std::make_unique<LambdaLR>(optimiser, factor(c, args));
   throw Unsupported(fmt::format("rill has no schedule '{}'", name));

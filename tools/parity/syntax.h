@@ -11,16 +11,16 @@ namespace rill::parity {
 /// An expression.
 struct Term {
   enum class Kind : std::uint8_t {
-    number,     ///< `value`
-    name,       ///< `text`
-    call,       ///< function `text` of `parts`
-    list,       ///< [parts…]
-    negative,   ///< -parts[0]
-    binary,     ///< parts[0] `text` parts[1]
-    choice,     ///< parts[0] if parts[1] else parts[2]
-    index,      ///< parts[0][parts[1], …]
-    slice,      ///< within an index: start : end : step, each perhaps `none`
-    none,       ///< None, or a bound left out
+    number,    ///< `value`
+    name,      ///< `text`
+    call,      ///< function `text` of `parts`
+    list,      ///< [parts…]
+    negative,  ///< -parts[0]
+    binary,    ///< parts[0] `text` parts[1]
+    choice,    ///< parts[0] if parts[1] else parts[2]
+    index,     ///< parts[0][parts[1], …]
+    slice,     ///< within an index: start : end : step, each perhaps `none`
+    none,      ///< None, or a bound left out
   };
   Kind kind = Kind::none;
   double value = 0;

@@ -26,15 +26,19 @@ struct Training {
 };
 
 Training training_of(Call& c) {
-  Training t{.steps = c.integer("steps"), .batches = c.integer("batches"), .clip_norm = {}, .optimiser = {}, .options = {}};
+  Training t{.steps = c.integer("steps"),
+             .batches = c.integer("batches"),
+             .clip_norm = {},
+             .optimiser = {},
+             .options = {}};
   check(t.batches >= 1 && t.steps >= 1, "a training run of {} steps and {} batches", t.steps, t.batches);
   if (c.has("clip_grad_norm")) t.clip_norm = c.number("clip_grad_norm");
   std::tie(t.optimiser, t.options) = named_options(c.json("optimizer"));
   return t;
 }
 
-/// Trains the module with `loss(batch)`: losses, norms of the gradients before clipping, the first step's gradients and the
-/// parameters at the end.
+/// Trains the module with `loss(batch)`: losses, norms of the gradients before clipping, the first step's
+/// gradients and the parameters at the end.
 Results train(const Training& t, const nn::Module& module, const std::function<Tensor(std::int64_t)>& loss) {
   const nn::NamedParameters parameters = module.named_parameters();
   const auto optimiser = make_optimiser(t.optimiser, t.options, parameters);
@@ -48,7 +52,8 @@ Results train(const Training& t, const nn::Module& module, const std::function<T
     if (step == 0) {
       for (const auto& [name, p] : parameters) results["grad.param." + name] = gradient_or_zeros(p).clone();
     }
-    norms.push_back(t.clip_norm ? optim::clip_grad_norm_(parameters, *t.clip_norm) : optim::grad_norm(parameters));
+    norms.push_back(t.clip_norm ? optim::clip_grad_norm_(parameters, *t.clip_norm)
+                                : optim::grad_norm(parameters));
     optimiser->step();
     losses.push_back(value.detach());
   }
@@ -70,10 +75,12 @@ Results train_last_step(Replay& r, const Training& t) {
   r.load(model);
   const Tensor x = c.tensor("x"), y = c.tensor("y");
   c.check_all_used();
-  return train(t, model, [&](std::int64_t k) { return cross_entropy(model(x.select(0, k)), y.select(0, k)); });
+  return train(t, model,
+               [&](std::int64_t k) { return cross_entropy(model(x.select(0, k)), y.select(0, k)); });
 }
 
-/// The likeliest token at each step for as many steps as the targets have, whatever comes; each fed into the next.
+/// The likeliest token at each step for as many steps as the targets have, whatever comes; each fed into the
+/// next.
 Tensor greedy(const nn::Seq2Seq& model, const Tensor& source, const Tensor& lengths, std::int64_t steps) {
   const NoGrad no_grad;
   const nn::Encoded encoded = model.encode(source, lengths);
@@ -102,12 +109,14 @@ Results train_seq2seq(Replay& r, const Training& t) {
                      .dropout = 0},
                     rng);
   r.load(model);
-  const Tensor source = c.tensor("src"), given = c.tensor("dec_in"), target = c.tensor("target"), all = c.tensor("src_len");
+  const Tensor source = c.tensor("src"), given = c.tensor("dec_in"), target = c.tensor("target"),
+               all = c.tensor("src_len");
   const bool masked = c.flag("packed_encoder_and_mask");
   const auto lengths = [&](std::int64_t k) { return masked ? all.select(0, k) : Tensor(); };
   c.check_all_used();
   Results results = train(t, model, [&](std::int64_t k) {
-    return model.loss(source.select(0, k), lengths(k), given.select(0, k), target.select(0, k), {.ignore_index = pad});
+    return model.loss(source.select(0, k), lengths(k), given.select(0, k), target.select(0, k),
+                      {.ignore_index = pad});
   });
   std::vector<Tensor> decoded;
   for (std::int64_t k = 0; k < t.batches; ++k) {
@@ -122,7 +131,8 @@ Results train_seq2seq(Replay& r, const Training& t) {
 Results replay_training(Replay& r) {
   const Training t = training_of(r.call());
   if (r.given().op == "Seq2Seq") return train_seq2seq(r, t);
-  if (r.given().op != "LastStep") throw Unsupported(fmt::format("rill has no training of '{}'", r.given().op));
+  if (r.given().op != "LastStep")
+    throw Unsupported(fmt::format("rill has no training of '{}'", r.given().op));
   return is_rau(r.call(), "rnn") ? train_last_step<nn::RAU>(r, t) : train_last_step<nn::GRU>(r, t);
 }
 

@@ -22,7 +22,7 @@ std::vector<Tensor> parameters_with_gradients(Replay& r) {
 Results replay_utility(Replay& r) {
   Call& c = r.call();
   const std::vector<Tensor> parameters = parameters_with_gradients(r);
-  Outputs outputs;
+  NamedTensors outputs;
   if (r.given().op == "clip_grad_norm_") {
     const double norm = optim::clip_grad_norm_(parameters, c.number("max_norm"), c.number("norm_type", 2));
     outputs.emplace_back("total_norm", scalar(norm, r.dtype()));
