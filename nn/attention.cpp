@@ -144,14 +144,16 @@ Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& 
                      .lengths = memory.lengths.defined() ? memory.lengths.contiguous() : Tensor()};
   Tensor context = empty({q.size(0), dense.values.size(2)}, q.dtype());
   Tensor weights = empty({q.size(0), 1, dense.steps()}, q.dtype());
+  const FlushDenormals flush;
   visit_floating("attention", q.dtype(),
                  [&]<class T>(Type<T>) { forward<T>(q, energy, dense, context, weights); });
   Kept kept{save(q, op_name),          save(energy, op_name),
             save(dense.keys, op_name), save(dense.values, op_name),
             save(weights, op_name),    std::nullopt};
   if (dense.lengths.defined()) kept.lengths = save(dense.lengths, op_name);
-  auto [c, w] = record(op_name, std::array{context, weights}, {q, energy, dense.keys, dense.values},
-                       [kept = std::move(kept)](Outputs dy, Grads& d) {
+  auto [c, w] = record("additive_attention", std::array{context, weights},
+                       {q, energy, dense.keys, dense.values}, [kept = std::move(kept)](Outputs dy, Grads& d) {
+                         const FlushDenormals flush_again;
                          const Tensor dcontext = dy[0].contiguous();
                          const Tensor dweights = dy.has(1) ? dy[1].contiguous() : Tensor();
                          visit_floating(op_name, dcontext.dtype(),

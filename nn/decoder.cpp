@@ -147,7 +147,9 @@ DecoderOutputs AttentionDecoder::run(const SequenceRows& rows, const Tensor& ids
         state.size(0), hidden.shape());
   detail::check_memory("decoder", memory, rows.batch(), attention_ ? options_.attention_size : 0,
                        state.dtype());
-  detail::check_source("decoder", memory.values, memory.lengths, options_.memory_size);
+  check(memory.values.size(2) == options_.memory_size,
+        "decoder: the memory {} has width {}, memory_size is {}", memory.values.shape(),
+        memory.values.size(2), options_.memory_size);
   const StepWeights w = weights();
   check(w.bias.dtype() == state.dtype(), "decoder: the parameters are {}, hidden is {}; use .to({})",
         name(w.bias.dtype()), name(state.dtype()), name(w.bias.dtype()));

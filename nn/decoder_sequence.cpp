@@ -134,6 +134,40 @@ void run_forward(const SequenceRows& rows, const Sizes& s, const DecoderInputs& 
   each_share(rows, s.flops(), block);
 }
 
+void check_shape(const char* what, const Tensor& t, const Shape& wanted, DType dtype) {
+  check(t.defined(), "decoder: {} of shape {} are missing", what, wanted);
+  check(t.shape() == wanted && t.dtype() == dtype, "decoder: {} are {} {}; the other sizes ask for {} {}",
+        what, name(t.dtype()), t.shape(), name(dtype), wanted);
+}
+
+void check_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& in, const DecoderWeights& w,
+                    const Memory& memory) {
+  check(in.hidden.defined() && in.hidden.dim() == 2, "decoder: the first states must be [batch, size]");
+  check(in.hidden.size(0) == rows.batch(),
+        "decoder: {} sequences, first states {}; they must be the same batch", rows.batch(),
+        in.hidden.shape());
+  const DType dtype = in.hidden.dtype();
+  const std::int64_t h = in.hidden.size(1), gates = (cell == Cell::gru ? 3 : 4) * h;
+  const std::int64_t size = w.query.defined() ? w.query.size(-1) : 0;
+  detail::check_memory("decoder", memory, rows.batch(), size, dtype);
+  check_shape("the inputs of the gates", in.gates, {rows.count(), gates}, dtype);
+  check_shape("the context weights", w.context, {memory.values.size(2), gates}, dtype);
+  check_shape("the state weights", w.hidden, {h, gates}, dtype);
+  if (w.query.defined()) {
+    check_shape("the query weights", w.query, {h, size}, dtype);
+    check_shape("the attention's v", w.v, {size}, dtype);
+  } else {
+    check(memory.steps() >= 1, "decoder: the memory {} has no step to take the context from",
+          memory.values.shape());
+  }
+  if (cell == Cell::gru && w.bias.defined()) check_shape("the biases", w.bias, {gates}, dtype);
+  if (cell == Cell::rau) check_shape("the candidate weights", w.candidate, {h, h}, dtype);
+  if (!in.embedded.defined()) return;
+  check(in.embedded.dim() == 2 && in.embedded.size(0) == rows.count() && in.embedded.dtype() == dtype,
+        "decoder: embeddings {} {}; {} rows need {} [{}, E]", name(in.embedded.dtype()), in.embedded.shape(),
+        rows.count(), name(dtype), rows.count());
+}
+
 /// A matrix that can be packed: one of its strides is 1.
 Tensor packable(const Tensor& w) {
   return !w.defined() || w.stride(0) == 1 || w.stride(1) == 1 ? w : w.contiguous();
@@ -149,6 +183,7 @@ std::optional<Saved> save_if(const Tensor& t, const char* op) {
 
 DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& inputs,
                                 const DecoderWeights& weights, const Memory& memory, bool relu_context) {
+  check_sequence(cell, rows, inputs, weights, memory);
   const DecoderInputs in{inputs.gates.contiguous(), contiguous_or_none(inputs.embedded), inputs.hidden};
   const DecoderWeights w{.query = packable(weights.query),
                          .v = contiguous_or_none(weights.v),
@@ -180,7 +215,10 @@ DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const Decod
     run(rows, s, in, w, from, relu_context, start, workings, out);
   });
   std::array results{out.joined, out.weights, out.hidden};
-  if (!recording) return out;
+  if (!recording) {
+    record("decoder_sequence", std::move(results), {}, [](Outputs, Grads&) {});
+    return out;
+  }
   constexpr const char* op = "decoder_sequence";
   detail::DecoderKept kept{cell,
                            rows,

@@ -42,8 +42,8 @@ struct DecoderOutputs {
 };
 
 /// Runs the recurrence: context from the attention of h (without attention: the memory's first position),
-/// then h' = cell(gates + relu(context) · W_c, h); without `relu_context` the context itself. Sizes are the
-/// caller's care.
+/// then h' = cell(gates + relu(context) · W_c, h); without `relu_context` the context itself. Throws
+/// "decoder: …" naming both sides when shapes or dtypes do not fit each other.
 DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& inputs,
                                 const DecoderWeights& weights, const Memory& memory, bool relu_context);
 
