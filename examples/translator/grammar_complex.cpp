@@ -193,7 +193,7 @@ Sentence Sentences::opinion() {
     add_place(action);
   }
   if (hope) {
-    action.tense = Tense::near_future;
+    action.tense = has(*action.verb, use::state) ? Tense::future : Tense::near_future;
   }
   Words english = thinker.english, french = thinker.french;
   append(english, english::present(opinion.english, person));
