@@ -12,7 +12,9 @@ Tensor normal(const Shape& shape, double deviation, Rng& rng) {
   return init::normal_(empty(shape), 0, deviation, rng).set_requires_grad();
 }
 
-Tensor orthogonal(std::int64_t n, Rng& rng) { return init::orthogonal_(empty({n, n}), rng).set_requires_grad(); }
+Tensor orthogonal(std::int64_t n, Rng& rng) {
+  return init::orthogonal_(empty({n, n}), rng).set_requires_grad();
+}
 
 void check_positive(const char* module, const char* what, std::int64_t size) {
   check(size >= 1, "{}: {} is {}; sizes must be at least 1", module, what, size);
@@ -27,7 +29,7 @@ BahdanauDecoderOptions checked(const BahdanauDecoderOptions& o) {
 
 }  // namespace
 
-// --- alignment ----------------------------------------------------------------------------------------------------
+// --- alignment ---------------------------------------------------------------------------------------------
 
 BahdanauAttention::BahdanauAttention(BahdanauAttentionOptions options, Rng& rng) : options_(options) {
   check_positive("BahdanauAttention", "state", options.state);
@@ -58,7 +60,7 @@ BahdanauAligned BahdanauAttention::operator()(const Tensor& s, const Tensor& h, 
 
 void BahdanauAttention::members(Members& m) const { m("W_a", w_a_)("U_a", u_a_)("v_a", v_a_); }
 
-// --- decoder ------------------------------------------------------------------------------------------------------
+// --- decoder -----------------------------------------------------------------------------------------------
 
 BahdanauDecoder::BahdanauDecoder(BahdanauDecoderOptions options, Rng& rng)
     : options_(checked(options)),
@@ -78,7 +80,8 @@ BahdanauDecoder::BahdanauDecoder(BahdanauDecoderOptions options, Rng& rng)
 
 Tensor BahdanauDecoder::initial_state(const Tensor& h) const {
   detail::check_source("bahdanau_decoder", h, Tensor(), 2 * options_.n);
-  check(h.size(0) >= 1, "bahdanau_decoder: annotations of shape {} have no first step; pass the first state", h.shape());
+  check(h.size(0) >= 1, "bahdanau_decoder: annotations of shape {} have no first step; pass the first state",
+        h.shape());
   return tanh(linear(h.select(0, 0).narrow(1, options_.n, options_.n), w_s_));
 }
 
@@ -96,9 +99,9 @@ BahdanauDecoded BahdanauDecoder::operator()(const Tensor& words, const Tensor& h
   if (steps == 0) {
     return {zeros({0, batch, options_.vocab}, h.dtype()), zeros({0, source, batch}, h.dtype()), s};
   }
-  const Tensor y = embedding(e_, words);                                // [T, B, m]
-  const Tensor keys = attention_.keys(h);                               // [S, B, n']
-  const Tensor from_words = linear(y, cat({w_z_, w_r_, w_}));           // [T, B, 3n]
+  const Tensor y = embedding(e_, words);                       // [T, B, m]
+  const Tensor keys = attention_.keys(h);                      // [S, B, n']
+  const Tensor from_words = linear(y, cat({w_z_, w_r_, w_}));  // [T, B, 3n]
   const Tensor state_weight = cat({u_z_, u_r_}), context_weight = cat({c_z_, c_r_, c_});
   std::vector<Tensor> states, contexts, weights;
   for (std::int64_t t = 0; t < steps; ++t) {
@@ -112,7 +115,8 @@ BahdanauDecoded BahdanauDecoder::operator()(const Tensor& words, const Tensor& h
     weights.push_back(alpha);
     s = (1.0 - z) * s + z * candidate;
   }
-  const Tensor t = linear(stack(states), u_o_) + linear(y, v_o_) + linear(stack(contexts), c_o_);  // [T, B, 2l]
+  const Tensor t =
+      linear(stack(states), u_o_) + linear(y, v_o_) + linear(stack(contexts), c_o_);  // [T, B, 2l]
   const Tensor maxout = amax(t.reshape({steps, batch, options_.l, 2}), {-1});
   return {log_softmax(linear(maxout, w_o_), -1), stack(weights), s};
 }

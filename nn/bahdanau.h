@@ -1,7 +1,7 @@
-/// The translation decoder of Bahdanau, Cho and Bengio ("Neural machine translation by jointly learning to align and
-/// translate", 2014), appendix A, with the paper's names. There are no biases.
+/// The translation decoder of Bahdanau, Cho and Bengio ("Neural machine translation by jointly learning to
+/// align and translate", 2014), appendix A, with the paper's names. There are no biases.
 ///
-///   e_j = v_a · tanh(W_a s + U_a h_j)             alignment of state s with annotation h_j = [forward; backward]
+///   e_j = v_a · tanh(W_a s + U_a h_j)             of state s with annotation h_j = [forward; backward]
 ///   α = softmax(e),  c = Σ_j α_j h_j              over the positions within a row's length
 ///   s_0 = tanh(W_s h_1[n:])                       h_1[n:]: the backward half of the first annotation
 ///   z = σ(W_z y + U_z s + C_z c),  r = σ(W_r y + U_r s + C_r c)       y: the embedding E of the word before
@@ -9,7 +9,8 @@
 ///   t = U_o s + V_o y + C_o c                     from the state before the update
 ///   log p = log_softmax(W_o m)                    m_k = max(t_2k, t_2k+1): a maxout layer
 ///
-/// V words, m embedding size, n state size, annotations of 2n, l maxout units, n' alignment units; T target and S source steps.
+/// V words, m embedding size, n state size, annotations of 2n, l maxout units, n' alignment units; T target
+/// and S source steps.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +31,16 @@ struct BahdanauAligned {
   Tensor context;  ///< [B, annotation]
 };
 
-/// The alignment model. Parameters `W_a` [align, state], `U_a` [align, annotation] (normal, deviation 0.001) and `v_a` [align] (zeros), as
-/// in the paper.
+/// The alignment model. Parameters `W_a` [align, state], `U_a` [align, annotation] (normal, deviation 0.001)
+/// and `v_a` [align] (zeros), as in the paper.
 class BahdanauAttention final : public Module {
  public:
   /// Throws unless all sizes are at least 1.
   BahdanauAttention(BahdanauAttentionOptions options, Rng& rng);
 
-  /// s [B, state], annotations h [S, B, annotation], lengths int64 [B] in 0 … S or undefined. A row without a valid position has
-  /// weights and context 0. Throws "bahdanau_attention: …" naming both sides where they do not fit.
+  /// s [B, state], annotations h [S, B, annotation], lengths int64 [B] in 0 … S or undefined. A row without a
+  /// valid position has weights and context 0. Throws "bahdanau_attention: …" naming both sides where they do
+  /// not fit.
   BahdanauAligned operator()(const Tensor& s, const Tensor& h, const Tensor& lengths = Tensor()) const;
   /// The same with U_a h made before, by `keys`: it does not depend on the state.
   BahdanauAligned align(const Tensor& s, const Tensor& h, const Tensor& keys, const Tensor& lengths) const;
@@ -67,9 +69,9 @@ struct BahdanauDecoded {
   Tensor s;          ///< [B, n], the state after the last step
 };
 
-/// The decoder. Parameters, in this order: `E` [V, m]; `W` [n, m], `U` [n, n], `C` [n, 2n]; `W_z`, `U_z`, `C_z`, `W_r`, `U_r`, `C_r` likewise;
-/// `W_s` [n, n]; `U_o` [2l, n], `V_o` [2l, m], `C_o` [2l, 2n]; `W_o` [V, l]; `attention.…`. As in the paper U, U_z and U_r start orthogonal, the
-/// others normal with deviation 0.01.
+/// The decoder. Parameters, in this order: `E` [V, m]; `W` [n, m], `U` [n, n], `C` [n, 2n]; `W_z`, `U_z`,
+/// `C_z`, `W_r`, `U_r`, `C_r` likewise; `W_s` [n, n]; `U_o` [2l, n], `V_o` [2l, m], `C_o` [2l, 2n]; `W_o` [V,
+/// l]; `attention.…`. As in the paper U, U_z and U_r start orthogonal, the others normal with deviation 0.01.
 class BahdanauDecoder final : public Module {
  public:
   /// Throws unless all sizes are at least 1.
@@ -77,8 +79,9 @@ class BahdanauDecoder final : public Module {
 
   /// s_0 [B, n] of annotations h [S, B, 2n]; needs S >= 1.
   Tensor initial_state(const Tensor& h) const;
-  /// Teacher forcing: words int64 [T, B] before each target, annotations h [S, B, 2n], lengths int64 [B] in 0 … S or undefined. `s` is the
-  /// first state; undefined: initial_state(h). Whatever does not depend on the states is made for all steps at once.
+  /// Teacher forcing: words int64 [T, B] before each target, annotations h [S, B, 2n], lengths int64 [B] in 0
+  /// … S or undefined. `s` is the first state; undefined: initial_state(h). Whatever does not depend on the
+  /// states is made for all steps at once.
   BahdanauDecoded operator()(const Tensor& words, const Tensor& h, const Tensor& lengths = Tensor(),
                              const Tensor& s = Tensor()) const;
 

@@ -55,7 +55,8 @@ class GruCell::Forward {
       : hidden_(hh.size(0)), product_(packed<T>(hh)), bias_(joined_bias(w, hidden_, dtype_of<T>)) {}
 
   template <class State>
-  void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* space, State&& state) const {
+  void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* space,
+                  State&& state) const {
     const std::int64_t h = hidden_, width = gates * h;
     const T* bias = rill::detail::raw<const T>(bias_);
     product_->multiply(m, before, ld, T(0), space, width);
@@ -94,7 +95,8 @@ class GruCell::Backward {
 
 }  // namespace
 
-SequenceOutput gru_sequence(const Tensor& x, std::span<const GruWeights> directions, const SequenceInputs& given) {
+SequenceOutput gru_sequence(const Tensor& x, std::span<const GruWeights> directions,
+                            const SequenceInputs& given) {
   return detail::sequence_op<GruCell>(x, directions, given);
 }
 

@@ -35,16 +35,18 @@ Members::View gate_view(std::size_t gate) {
 
 void list_weights(Members& m, const RauWeights& w, const std::string& prefix) {
   for (std::size_t g = 0; g < gate_names.size(); ++g) {
-    m(prefix + "weight_x" + gate_names[g], w.ih, gate_view(g))(prefix + "weight_h" + gate_names[g], w.hh, gate_view(g));
+    m(prefix + "weight_x" + gate_names[g], w.ih, gate_view(g))(prefix + "weight_h" + gate_names[g], w.hh,
+                                                               gate_view(g));
   }
   m(prefix + "weight_aa", w.aa);
   if (!w.bias.defined()) return;
-  for (std::size_t g = 0; g < gate_names.size(); ++g) m(prefix + "bias_" + gate_names[g], w.bias, gate_view(g));
+  for (std::size_t g = 0; g < gate_names.size(); ++g)
+    m(prefix + "bias_" + gate_names[g], w.bias, gate_view(g));
 }
 
 }  // namespace
 
-// --- the definition -------------------------------------------------------------------------------------------------
+// --- the definition ----------------------------------------------------------------------------------------
 
 namespace reference {
 
@@ -68,7 +70,7 @@ SequenceOutput rau(const Tensor& x, std::span<const RauWeights> directions, cons
 
 }  // namespace reference
 
-// --- modules --------------------------------------------------------------------------------------------------------
+// --- modules -----------------------------------------------------------------------------------------------
 
 RAUCell::RAUCell(RAUCellOptions options, Rng& rng) : options_(options) {
   detail::check_options("RAUCell", options);
@@ -93,7 +95,8 @@ RAU::RAU(RAUOptions options, Rng& rng) : options_(options), dropout_({.p = optio
 }
 
 std::span<const RauWeights> RAU::weights(std::int64_t layer) const {
-  check(layer >= 0 && layer < options_.num_layers, "rau: there is no layer {}; it has {}", layer, options_.num_layers);
+  check(layer >= 0 && layer < options_.num_layers, "rau: there is no layer {}; it has {}", layer,
+        options_.num_layers);
   const auto d = static_cast<std::size_t>(options_.directions());
   return std::span(weights_).subspan(static_cast<std::size_t>(layer) * d, d);
 }

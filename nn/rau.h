@@ -1,5 +1,5 @@
-/// The recurrent attention unit: a gated recurrent unit whose candidate state passes an attention gate (after Zhong, Yue and Ling,
-/// "Recurrent attention unit", 2018; here the gate also reads the candidate).
+/// The recurrent attention unit: a gated recurrent unit whose candidate state passes an attention gate (after
+/// Zhong, Yue and Ling, "Recurrent attention unit", 2018; here the gate also reads the candidate).
 ///
 ///   r  = σ(x W_xr + h W_hr + b_r)                        reset
 ///   z  = σ(x W_xz + h W_hz + b_z)                        update: 1 takes the new state
@@ -40,18 +40,21 @@ SequenceOutput rau(const Tensor& x, std::span<const RauWeights> directions, cons
 
 /// A layer over T steps as one op: x [T, B, I] → output [T, B, D·H], h_n [D, B, H].
 ///
-/// `directions`: forward, or forward and backward (which starts at each sequence's last valid step; its states stand behind the
-/// forward ones in the output). given.h0 is [D, B, H]. Past a sequence's length the output is 0 and x gets no gradient. The input
-/// side of all steps is one product, the hidden side two small products a step with packed weights; a ragged batch costs its
-/// valid steps only. The bits do not depend on the number of threads. Throws "rau: …" for shapes, dtypes or lengths that do not fit.
-SequenceOutput rau_sequence(const Tensor& x, std::span<const RauWeights> directions, const SequenceInputs& given = {});
+/// `directions`: forward, or forward and backward (which starts at each sequence's last valid step; its
+/// states stand behind the forward ones in the output). given.h0 is [D, B, H]. Past a sequence's length the
+/// output is 0 and x gets no gradient. The input side of all steps is one product, the hidden side two small
+/// products a step with packed weights; a ragged batch costs its valid steps only. The bits do not depend on
+/// the number of threads. Throws "rau: …" for shapes, dtypes or lengths that do not fit.
+SequenceOutput rau_sequence(const Tensor& x, std::span<const RauWeights> directions,
+                            const SequenceInputs& given = {});
 
 using RAUCellOptions = CellOptions;
 
 /// One step: x [B, I], h [B, H] (absent: zeros) → h' [B, H].
 ///
-/// Parameters `weight_xr` [I, H], `weight_hr` [H, H], `weight_xz`, `weight_hz`, `weight_xh`, `weight_hh`, `weight_xa`, `weight_ha` likewise,
-/// `weight_aa` [H, H], each orthogonal; `bias_r`, `bias_z`, `bias_h`, `bias_a` [H], zeros.
+/// Parameters `weight_xr` [I, H], `weight_hr` [H, H], `weight_xz`, `weight_hz`, `weight_xh`, `weight_hh`,
+/// `weight_xa`, `weight_ha` likewise, `weight_aa` [H, H], each orthogonal; `bias_r`, `bias_z`, `bias_h`,
+/// `bias_a` [H], zeros.
 class RAUCell final : public Module {
  public:
   /// Throws unless the sizes are at least 1.
@@ -71,9 +74,11 @@ class RAUCell final : public Module {
 
 using RAUOptions = RecurrentOptions;
 
-/// Layers of RAUs, each reading the states of the one before: x [T, B, I] → {output [T, B, D·H], h_n [layers·D, B, H]}.
+/// Layers of RAUs, each reading the states of the one before: x [T, B, I] → {output [T, B, D·H], h_n
+/// [layers·D, B, H]}.
 ///
-/// Parameters `cells.k.weight_xr` … `cells.k.bias_a` for layer k, the backward direction's `cells.k_reverse.…`; see RAUCell.
+/// Parameters `cells.k.weight_xr` … `cells.k.bias_a` for layer k, the backward direction's
+/// `cells.k_reverse.…`; see RAUCell.
 class RAU final : public Module {
  public:
   /// Throws unless the sizes are at least 1 and dropout is in 0 … 1.

@@ -32,7 +32,8 @@ RILL_KERNEL void state_kernel(std::int64_t n, const T* before, T* gates, T* h) n
 }
 
 template <class T>
-RILL_KERNEL void state_backward_kernel(std::int64_t n, const T* before, T* gates, T* dcandidate, T* dh) noexcept {
+RILL_KERNEL void state_backward_kernel(std::int64_t n, const T* before, T* gates, T* dcandidate,
+                                       T* dh) noexcept {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const T z = gates[n + i], candidate = gates[2 * n + i], a = gates[3 * n + i];
@@ -76,7 +77,8 @@ void rau_state(std::int64_t n, const T* before, T* gates, T* h) noexcept {
 }
 
 template <class T>
-void rau_state_backward(std::int64_t n, const T* before, const T* dy, T* gates, T* dcandidate, T* dh) noexcept {
+void rau_state_backward(std::int64_t n, const T* before, const T* dy, T* gates, T* dcandidate,
+                        T* dh) noexcept {
   if (dy) add_kernel<T>(n, dy, dh);
   state_backward_kernel<T>(n, before, gates, dcandidate, dh);
 }
@@ -86,10 +88,10 @@ void rau_gates_backward(std::int64_t n, T* dcandidate, T* gates, T* q) noexcept 
   gates_backward_kernel<T>(n, dcandidate, gates, q);
 }
 
-#define RILL_INSTANTIATE(T)                                                                                \
-  template void rau_gates<T>(std::int64_t, const T*, const T*, T*, T*) noexcept;                           \
-  template void rau_state<T>(std::int64_t, const T*, T*, T*) noexcept;                                     \
-  template void rau_state_backward<T>(std::int64_t, const T*, const T*, T*, T*, T*) noexcept;              \
+#define RILL_INSTANTIATE(T)                                                                   \
+  template void rau_gates<T>(std::int64_t, const T*, const T*, T*, T*) noexcept;              \
+  template void rau_state<T>(std::int64_t, const T*, T*, T*) noexcept;                        \
+  template void rau_state_backward<T>(std::int64_t, const T*, const T*, T*, T*, T*) noexcept; \
   template void rau_gates_backward<T>(std::int64_t, T*, T*, T*) noexcept;
 RILL_INSTANTIATE(float)
 RILL_INSTANTIATE(double)

@@ -49,11 +49,13 @@ class RauCell::Forward {
         bias_(w.bias.defined() ? w.bias.detach().contiguous() : zeros({gates * hidden_}, dtype_of<T>)) {}
 
   template <class State>
-  void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* space, State&& state) const {
+  void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* space,
+                  State&& state) const {
     const std::int64_t h = hidden_, width = gates * h;
     const T* bias = rill::detail::raw<const T>(bias_);
     product_->multiply(m, before, ld, T(0), space, width);
-    for (std::int64_t i = 0; i < m; ++i) kernels::rau_gates(h, space + i * width, bias, g + i * width, q + i * h);
+    for (std::int64_t i = 0; i < m; ++i)
+      kernels::rau_gates(h, space + i * width, bias, g + i * width, q + i * h);
     inner_->multiply(m, g + 2 * h, width, T(1), g + 3 * h, width);
     for (std::int64_t i = 0; i < m; ++i) kernels::rau_state(h, before + i * ld, g + i * width, state(i));
   }
@@ -73,14 +75,16 @@ class RauCell::Backward {
       : hidden_(k.q.size(1)), product_(packed<T>(k.hh().t())), inner_(packed<T>((*k.inner)().t())) {}
 
   template <class Gradient>
-  void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* candidate, Gradient&& dstate, T* dh,
-                  bool wants_before) const {
+  void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* candidate,
+                  Gradient&& dstate, T* dh, bool wants_before) const {
     const std::int64_t h = hidden_, width = gates * h;
     for (std::int64_t i = 0; i < m; ++i) {
-      kernels::rau_state_backward(h, before + i * ld, dstate(i), g + i * width, candidate + i * h, dh + i * h);
+      kernels::rau_state_backward(h, before + i * ld, dstate(i), g + i * width, candidate + i * h,
+                                  dh + i * h);
     }
     inner_->multiply(m, g + 3 * h, width, T(1), candidate, h);
-    for (std::int64_t i = 0; i < m; ++i) kernels::rau_gates_backward(h, candidate + i * h, g + i * width, q + i * h);
+    for (std::int64_t i = 0; i < m; ++i)
+      kernels::rau_gates_backward(h, candidate + i * h, g + i * width, q + i * h);
     if (wants_before) product_->multiply(m, g, width, T(1), dh, h);
   }
 
@@ -91,7 +95,8 @@ class RauCell::Backward {
 
 }  // namespace
 
-SequenceOutput rau_sequence(const Tensor& x, std::span<const RauWeights> directions, const SequenceInputs& given) {
+SequenceOutput rau_sequence(const Tensor& x, std::span<const RauWeights> directions,
+                            const SequenceInputs& given) {
   return detail::sequence_op<RauCell>(x, directions, given);
 }
 

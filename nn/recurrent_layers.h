@@ -1,5 +1,5 @@
-/// Layers and directions of a recurrent network, whatever its unit: the options, the walk over layers, and the definition that fused
-/// sequence ops are tested against.
+/// Layers and directions of a recurrent network, whatever its unit: the options, the walk over layers, and
+/// the definition that fused sequence ops are tested against.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ void check_layer_inputs(const char* op, const RecurrentOptions& o, const Tensor&
 /// The same for a cell: x [B, I] and h [B, H] or undefined.
 void check_cell_inputs(const char* op, const CellOptions& o, const Tensor& x, const Tensor& h);
 
-/// Each layer reads the states of the one before: x → {output [T, B, D·H], h_n [layers · D, B, H]}, batch first where the options say
-/// so. `layer(k, x, given)` runs layer k, time-major.
+/// Each layer reads the states of the one before: x → {output [T, B, D·H], h_n [layers · D, B, H]}, batch
+/// first where the options say so. `layer(k, x, given)` runs layer k, time-major.
 template <class Layer>
 SequenceOutput run_layers(const char* op, const RecurrentOptions& o, const Dropout& dropout, const Tensor& x,
                           const SequenceInputs& given, Layer&& layer) {
@@ -71,18 +71,19 @@ SequenceOutput run_layers(const char* op, const RecurrentOptions& o, const Dropo
 template <class Layer>
 Tensor run_cell(const char* op, const CellOptions& o, const Tensor& x, const Tensor& h, Layer&& layer) {
   check_cell_inputs(op, o, x, h);
-  return layer(x.unsqueeze(0), SequenceInputs{.h0 = h.defined() ? h.unsqueeze(0) : h, .lengths = {}}).h_n.squeeze(0);
+  return layer(x.unsqueeze(0), SequenceInputs{.h0 = h.defined() ? h.unsqueeze(0) : h, .lengths = {}})
+      .h_n.squeeze(0);
 }
 
 }  // namespace detail
 
 namespace reference {
 
-/// A layer over T steps as T times `step(d, x [B, I], h [B, H])`, with masks for ragged batches: the definition of what a fused sequence
-/// op computes. x [T, B, I] → output [T, B, D·H], h_n [D, B, H].
+/// A layer over T steps as T times `step(d, x [B, I], h [B, H])`, with masks for ragged batches: the
+/// definition of what a fused sequence op computes. x [T, B, I] → output [T, B, D·H], h_n [D, B, H].
 template <class Step>
-SequenceOutput sequence(const Tensor& x, std::int64_t directions, std::int64_t hidden, const SequenceInputs& given,
-                        Step&& step) {
+SequenceOutput sequence(const Tensor& x, std::int64_t directions, std::int64_t hidden,
+                        const SequenceInputs& given, Step&& step) {
   const std::int64_t steps = x.size(0), batch = x.size(1);
   const Tensor none = zeros({batch, hidden}, x.dtype());
   std::vector<Tensor> outputs, last;

@@ -1,12 +1,14 @@
 /// A recurrent layer over a whole sequence as one op: what GRU and RAU have in common. Internal to them.
 ///
-/// Forward: the input side of all steps as one product, then the steps. Backward: the steps in the opposite order, turning
-/// what was kept of the gates into their gradients in place, then one product for each weight. Rows are those of SequenceRows; the
-/// batch is cut into shares once for all steps, so threads meet once a sequence and no bit depends on their number.
+/// Forward: the input side of all steps as one product, then the steps. Backward: the steps in the opposite
+/// order, turning what was kept of the gates into their gradients in place, then one product for each weight.
+/// Rows are those of SequenceRows; the batch is cut into shares once for all steps, so threads meet once a
+/// sequence and no bit depends on their number.
 ///
 /// A Cell says what a unit is:
-///   name, gates                 of the op; blocks of H columns, of which number 2 is the candidate, whose hidden product q is
-///                               multiplied by the reset gate, so that its input side has a gradient of its own
+///   name, gates                 of the op; blocks of H columns, of which number 2 is the candidate, whose
+///                               hidden product q is multiplied by the reset gate, so that its input side has
+///                               a gradient of its own
 ///   products                    how many H × H matrices a step multiplies with
 ///   Weights                     {ih [I, G], hh [H, G], two more}, G = gates · H
 ///   rest(w), check_rest(…)      references to the two more; throws unless they fit
@@ -66,7 +68,7 @@ struct Side {
   T* candidate = nullptr;
   T* states = nullptr;  ///< [T, B, ·] in the order of the batch: the output, or its gradient (may be null)
   std::int64_t by_step = 0, by_sequence = 0;
-  T* space = nullptr;  ///< forward [B, G]: the hidden products of a step; backward [B, H]: the gradient of the state
+  T* space = nullptr;  ///< forward [B, G]: a step's hidden products; backward [B, H]: the state's gradient
 
   T* state(std::int64_t t, std::int64_t sequence) const noexcept {
     return states ? states + t * by_step + sequence * by_sequence : nullptr;
@@ -76,7 +78,8 @@ struct Side {
   std::int64_t end(std::int64_t length) const noexcept { return reverse ? 0 : length - 1; }
 };
 
-/// Sizes of a call; throws "op: …" unless x, the weights [I, G] and [H, G] of each direction and h0 fit each other.
+/// Sizes of a call; throws "op: …" unless x, the weights [I, G] and [H, G] of each direction and h0 fit each
+/// other.
 SequenceSizes check_sequence(const char* op, std::int64_t gates, const Tensor& x,
                              std::span<const std::array<Tensor, 2>> weights, const Tensor& h0);
 /// Throws "op: …" unless t, a weight of that name, is undefined or of this shape and dtype.
@@ -87,11 +90,14 @@ Tensor packable(const Tensor& w);
 SequenceStates make_states(const SequenceRows& rows, const SequenceSizes& s, DType dtype);
 /// `from` [D, B, H] with its sequences in the order of places, or back.
 Tensor reordered(const SequenceRows& rows, const Tensor& from, bool back);
-/// The op's inputs are x, h0 and four weights for each direction: ih, hh and the rest. This is the number of one's ih.
+/// The op's inputs are x, h0 and four weights for each direction: ih, hh and the rest. This is the number of
+/// one's ih.
 constexpr int weights_at(std::size_t direction) noexcept { return 2 + 4 * static_cast<int>(direction); }
-/// slot.to [G] = slot.beta · slot.to + the sums of the gradients of the input side, whose candidate block lies in q.
+/// slot.to [G] = slot.beta · slot.to + the sums of the gradients of the input side, whose candidate block
+/// lies in q.
 void input_bias_gradient(const KeptSide& k, const Slot& slot);
-/// Gradients of x and of each ih. Moves q into its place among the gates, which then are those of the input side.
+/// Gradients of x and of each ih. Moves q into its place among the gates, which then are those of the input
+/// side.
 void input_gradients(const SequenceRows& rows, std::span<const KeptSide> kept, const Tensor& x, Grads& d);
 
 /// Puts the first states (h0 [B, H], null for zeros) where the first step of each sequence reads them.
@@ -101,9 +107,11 @@ void put_first_states(const SequenceRows& rows, const Side<T>& s, const T* h0);
 template <class T>
 void take_last_states(const SequenceRows& rows, const Side<T>& s, const T* h0, T* h_n);
 
-/// All steps of the places begin … end - 1. A ragged batch has its states copied on to where the next step reads them.
+/// All steps of the places begin … end - 1. A ragged batch has its states copied on to where the next step
+/// reads them.
 template <class T, class Step>
-void forward_share(const SequenceRows& rows, const Side<T>& s, const Step& step, std::int64_t begin, std::int64_t end) {
+void forward_share(const SequenceRows& rows, const Side<T>& s, const Step& step, std::int64_t begin,
+                   std::int64_t end) {
   const std::int64_t hidden = s.hidden, width = Step::gates * hidden, steps = rows.steps();
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t t = s.reverse ? steps - 1 - i : i;
@@ -114,8 +122,8 @@ void forward_share(const SequenceRows& rows, const Side<T>& s, const Step& step,
     if (begin >= last) continue;
     const std::int64_t row = rows.first(t) + begin;
     const auto state = [&](std::int64_t k) { return s.state(t, rows.sequence(begin + k)); };
-    step(last - begin, s.before + row * s.ld, s.ld, s.gates + row * width, s.q + row * hidden, s.space + begin * width,
-         state);
+    step(last - begin, s.before + row * s.ld, s.ld, s.gates + row * width, s.q + row * hidden,
+         s.space + begin * width, state);
     const std::int64_t next = s.reverse ? t - 1 : t + 1;
     if (!rows.ragged() || next < 0 || next >= steps) continue;
     for (std::int64_t place = begin; place < last && next < rows.length(place); ++place) {
@@ -124,10 +132,11 @@ void forward_share(const SequenceRows& rows, const Side<T>& s, const Step& step,
   }
 }
 
-/// The same in the opposite order: gates and q become their gradients, `space` becomes that of the first states.
+/// The same in the opposite order: gates and q become their gradients, `space` becomes that of the first
+/// states.
 template <class T, class Step>
-void backward_share(const SequenceRows& rows, const Side<T>& s, const Step& step, bool wants_h0, std::int64_t begin,
-                    std::int64_t end) {
+void backward_share(const SequenceRows& rows, const Side<T>& s, const Step& step, bool wants_h0,
+                    std::int64_t begin, std::int64_t end) {
   const std::int64_t hidden = s.hidden, width = Step::gates * hidden, steps = rows.steps();
   for (std::int64_t i = steps - 1; i >= 0; --i) {
     const std::int64_t t = s.reverse ? steps - 1 - i : i;
@@ -136,8 +145,8 @@ void backward_share(const SequenceRows& rows, const Side<T>& s, const Step& step
     const std::int64_t row = rows.first(t) + begin;
     const auto dstate = [&](std::int64_t k) -> const T* { return s.state(t, rows.sequence(begin + k)); };
     T* candidate = s.candidate ? s.candidate + row * hidden : nullptr;
-    step(last - begin, s.before + row * s.ld, s.ld, s.gates + row * width, s.q + row * hidden, candidate, dstate,
-         s.space + begin * hidden, i > 0 || wants_h0);
+    step(last - begin, s.before + row * s.ld, s.ld, s.gates + row * width, s.q + row * hidden, candidate,
+         dstate, s.space + begin * hidden, i > 0 || wants_h0);
   }
 }
 
@@ -158,7 +167,8 @@ void run_sides(const SequenceRows& rows, const SequenceSizes& s, std::int64_t pr
 template <class T>
 Side<T> make_side(std::int64_t d, const SequenceSizes& s, const Tensor& before, const KeptSide* kept,
                   const Tensor& states) {
-  Side<T> side{.reverse = d == 1, .hidden = s.hidden, .before = rill::detail::raw<T>(before), .ld = before.stride(0)};
+  Side<T> side{
+      .reverse = d == 1, .hidden = s.hidden, .before = rill::detail::raw<T>(before), .ld = before.stride(0)};
   if (kept) {
     side.gates = rill::detail::raw<T>(kept->gates);
     side.q = rill::detail::raw<T>(kept->q);
@@ -212,8 +222,8 @@ std::vector<KeptSide> sequence_forward(const SequenceRows& rows, const SequenceS
 
 /// Fills kept gates and q with their gradients; returns the gradient of h0, in the order of places.
 template <class T, class Cell>
-Tensor sequence_backward(const SequenceRows& rows, const SequenceSizes& s, std::vector<KeptSide>& kept, Outputs dy,
-                         bool wants_h0) {
+Tensor sequence_backward(const SequenceRows& rows, const SequenceSizes& s, std::vector<KeptSide>& kept,
+                         Outputs dy, bool wants_h0) {
   using Step = typename Cell::template Backward<T>;
   Tensor dh = empty({s.directions, s.batch, s.hidden}, dtype_of<T>);
   dy.has(1) ? dh.copy_(reordered(rows, dy[1], false)) : dh.zero_();
@@ -234,10 +244,11 @@ Tensor sequence_backward(const SequenceRows& rows, const SequenceSizes& s, std::
   return dh;
 }
 
-/// The whole of the way back: all gradients of the op, whose inputs are x, h0 and for each direction ih, hh and the rest.
+/// The whole of the way back: all gradients of the op, whose inputs are x, h0 and for each direction ih, hh
+/// and the rest.
 template <class Cell>
-void sequence_gradients(const SequenceRows& rows, const SequenceSizes& s, const Tensor& x, std::vector<KeptSide> kept,
-                        Outputs dy, Grads& d) {
+void sequence_gradients(const SequenceRows& rows, const SequenceSizes& s, const Tensor& x,
+                        std::vector<KeptSide> kept, Outputs dy, Grads& d) {
   const FlushDenormals flush;
   if (d.keeps_graph()) {
     for (KeptSide& k : kept) {

@@ -1,14 +1,10 @@
 #include <rill/nn/embedding.h>
-#include <rill/nn/gradcheck.h>
 #include <rill/nn/gru.h>
 #include <rill/nn/layer_norm.h>
 #include <rill/nn/linear.h>
 
+#include <gradcheck/module_row.h>
 #include <gradcheck/rows.h>
-
-#include <iterator>
-#include <memory>
-#include <utility>
 
 namespace test {
 
@@ -17,25 +13,6 @@ using Inputs = std::vector<Tensor>;
 namespace nn = rill::nn;
 
 namespace {
-
-/// A module as a function of all its parameters and of `inputs`.
-template <class M, class F>
-GradcheckRow module_row(const char* op,
-                        typename std::decay<decltype(std::declval<M>().options())>::type options, F call,
-                        const Inputs& inputs) {
-  rill::Rng rng(700);
-  const auto module = std::make_shared<M>(std::move(options), rng);
-  module->to(rill::float64);
-  module->eval();
-  Inputs all = module->parameters();
-  const std::size_t count = all.size();
-  all.insert(all.end(), inputs.begin(), inputs.end());
-  const auto f = [module, call, count](const Inputs& given) {
-    const nn::Substitution substitution(*module, std::span(given).first(count));
-    return Inputs(call(*module, Inputs(given.begin() + static_cast<std::ptrdiff_t>(count), given.end())));
-  };
-  return {op, f, all};
-}
 
 Inputs both(const nn::SequenceOutput& out) { return {out.output, out.h_n}; }
 

@@ -111,7 +111,8 @@ TEST_CASE("rau: the op equals its definition in both directions") {
 TEST_CASE("rau: the op equals its definition for ragged batches in any order") {
   same_layer({.steps = 5, .batch = 4, .input = 3, .hidden = 4, .lengths = {2, 5, 1, 3}});
   same_layer({.steps = 5, .batch = 4, .input = 3, .hidden = 4, .directions = 2, .lengths = {2, 5, 1, 3}});
-  same_layer({.steps = 4, .batch = 3, .input = 2, .hidden = 3, .directions = 2, .h0 = false, .lengths = {3, 3, 3}});
+  same_layer(
+      {.steps = 4, .batch = 3, .input = 2, .hidden = 3, .directions = 2, .h0 = false, .lengths = {3, 3, 3}});
   same_layer({.steps = 4, .batch = 3, .input = 2, .hidden = 3, .directions = 2, .lengths = {0, 4, 2}});
   same_layer({.steps = 3, .batch = 2, .input = 2, .hidden = 3, .lengths = {0, 0}});
 }
@@ -154,7 +155,8 @@ TEST_CASE("rau: layers and a cell give the states that the definition gives") {
 
   const nn::RAUCell cell({.input_size = 4, .hidden_size = 5}, rng);
   const Tensor h = random({3, 5}, 9);
-  CHECK(largest_difference(cell(x.select(0, 0), h), nn::reference::rau_step(x.select(0, 0), h, cell.weights())) < 1e-6);
+  CHECK(largest_difference(cell(x.select(0, 0), h),
+                           nn::reference::rau_step(x.select(0, 0), h, cell.weights())) < 1e-6);
   CHECK(largest_difference(cell(x.select(0, 0)), cell(x.select(0, 0), zeros({3, 5}))) == 0);
 }
 
@@ -281,20 +283,35 @@ TEST_CASE("rau: what does not fit is an error that names both sides") {
   const nn::RAU rau({.input_size = 4, .hidden_size = 5}, rng);
   says([&] { rau(zeros({2, 4})); }, "rau: the input is [2, 4]; this layer needs [T, B, 4]");
   says([&] { rau(zeros({2, 3, 7})); }, "rau: the input is [2, 3, 7]; this layer needs [T, B, 4]");
-  says([&] { rau(zeros({2, 3, 4}), nn::SequenceInputs{.h0 = zeros({1, 2, 5})}); },
-       "rau: h0 is [1, 2, 5]; an input of [2, 3, 4] needs [1, 3, 5]");
-  says([&] { rau(zeros({2, 3, 4}), nn::SequenceInputs{.lengths = tensor<std::int64_t>({1, 3, 2})}); },
-       "length 3 of sequence 1 is outside 0..2");
+  says(
+      [&] {
+        rau(zeros({2, 3, 4}), nn::SequenceInputs{.h0 = zeros({1, 2, 5})});
+      },
+      "rau: h0 is [1, 2, 5]; an input of [2, 3, 4] needs [1, 3, 5]");
+  says(
+      [&] {
+        rau(zeros({2, 3, 4}), nn::SequenceInputs{.lengths = tensor<std::int64_t>({1, 3, 2})});
+      },
+      "length 3 of sequence 1 is outside 0..2");
   says([&] { rau(zeros({2, 3, 4}, float64)); }, "dtypes float64 (input) and float32 (input weight) differ");
   says([&] { rau(zeros({2, 3, 4}, int64)); }, "rau: the input is int64");
   says([&] { nn::RAU({.input_size = 0, .hidden_size = 5}, rng); }, "RAU: input_size 0");
-  says([&] { nn::RAUCell({.input_size = 3, .hidden_size = 0}, rng); }, "RAUCell: input_size 3 and hidden_size 0");
+  says([&] { nn::RAUCell({.input_size = 3, .hidden_size = 0}, rng); },
+       "RAUCell: input_size 3 and hidden_size 0");
   const nn::RAUCell cell({.input_size = 4, .hidden_size = 5}, rng);
   says([&] { cell(zeros({3, 2})); }, "rau: the input is [3, 2]; a cell needs [B, 4]");
-  says([&] { cell(zeros({3, 4}), zeros({2, 5})); }, "rau: the state is [2, 5]; an input of [3, 4] needs [3, 5]");
+  says(
+      [&] {
+        cell(zeros({3, 4}), zeros({2, 5}));
+      },
+      "rau: the state is [2, 5]; an input of [3, 4] needs [3, 5]");
   nn::RauWeights wrong = cell.weights();
   wrong.aa = zeros({5, 4});
-  says([&] { nn::rau_sequence(zeros({2, 3, 4}), std::span(&wrong, 1)); }, "rau: the weight_aa is [5, 4]; it needs [5, 5]");
+  says(
+      [&] {
+        nn::rau_sequence(zeros({2, 3, 4}), std::span(&wrong, 1));
+      },
+      "rau: the weight_aa is [5, 4]; it needs [5, 5]");
   wrong.aa = Tensor();
   says([&] { nn::rau_sequence(zeros({2, 3, 4}), std::span(&wrong, 1)); }, "rau: weight_aa is missing");
   says([&] { nn::rau_sequence(zeros({2, 3, 4}), {}); }, "rau: 0 directions");
