@@ -197,7 +197,8 @@ std::vector<KeptSide> sequence_forward(const SequenceRows& rows, const SequenceS
   std::vector<Step> steps;
   for (std::int64_t d = 0; d < s.directions; ++d) {
     const auto& w = directions[static_cast<std::size_t>(d)];
-    const Tensor &before = to.before[static_cast<std::size_t>(d)], ih = w.ih.detach(), hh = packable(w.hh);
+    const Tensor& before = to.before[static_cast<std::size_t>(d)];
+    const Tensor ih = w.ih.detach(), hh = packable(w.hh);
     kept.push_back({.ih = save(ih, Cell::name),
                     .hh = save(hh, Cell::name),
                     .inner = Cell::inner(w),
