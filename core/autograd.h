@@ -124,6 +124,8 @@ class GradRef {
   Tensor zeroed();
   /// Hands a tensor over as (part of) the gradient; it is shared where possible and never changed. Shape must be the input's.
   void give(const Tensor& gradient);
+  /// The same for a tensor that nobody else holds: a leaf without a gradient takes it over without a copy.
+  void give(Tensor&& gradient);
   const Shape& shape() const;
   DType dtype() const;
 

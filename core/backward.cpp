@@ -15,6 +15,7 @@ class Backward {
   explicit Backward(BackwardOptions options) noexcept : options_(options) {}
 
   void deliver(Edge& edge, const Tensor& gradient);
+  bool adopt(Edge& edge, Tensor& gradient);
   Slot slot(Edge& edge);
   Tensor zeroed(Edge& edge);
   void run();
@@ -126,6 +127,22 @@ void Backward::deliver(Edge& edge, const Tensor& gradient) {
   }
 }
 
+/// Makes a gradient that nobody else holds that of a leaf without one, if it has the leaf's layout.
+bool Backward::adopt(Edge& edge, Tensor& gradient) {
+  if (!edge.leaf) return false;
+  TensorImpl& leaf = *edge.leaf;
+  TensorImpl& owner = leaf.base ? *leaf.base : leaf;
+  const TensorImpl& given = gradient.impl();
+  const bool exclusive = given.use_count() == 1 && given.storage->use_count() == 1 && given.numel == owner.numel &&
+                         given.storage->bytes() == static_cast<std::size_t>(given.numel) * item_size(given.dtype);
+  const bool same_layout =
+      leaf.base ? given.strides == leaf.strides && leaf.offset == owner.offset : given.contiguous;
+  if (!exclusive || !same_layout || leaf_target(owner).defined()) return false;
+  leaf_target(owner) = leaf.base ? detail::make_view(given.storage, owner.dtype, owner.shape, owner.strides, 0)
+                                 : std::move(gradient);
+  return true;
+}
+
 void Backward::check_finite(Node& node) {
   for (int i = 0; i < node.inputs; ++i) {
     Edge& edge = node.edges()[i];
@@ -210,12 +227,23 @@ DType GradRef::dtype() const {
   return edge_->leaf ? edge_->leaf->dtype : edge_->node->output_slots()[edge_->output].dtype;
 }
 
-void GradRef::give(const Tensor& gradient) {
-  check(gradient.shape() == shape() && gradient.dtype() == dtype(),
+namespace {
+void check_given(const Tensor& gradient, const Shape& shape, DType dtype) {
+  check(gradient.shape() == shape && gradient.dtype() == dtype,
         "backward: a gradient of {} {} was given for an input of {} {}", name(gradient.dtype()), gradient.shape(),
-        name(dtype()), shape());
+        name(dtype), shape);
   check(!gradient.impl().node, "backward: a gradient was recorded; gradients of gradients are not supported");
+}
+}  // namespace
+
+void GradRef::give(const Tensor& gradient) {
+  check_given(gradient, shape(), dtype());
   pass_->deliver(*edge_, gradient);
+}
+
+void GradRef::give(Tensor&& gradient) {
+  check_given(gradient, shape(), dtype());
+  if (!pass_->adopt(*edge_, gradient)) pass_->deliver(*edge_, gradient);
 }
 
 bool Outputs::has(int i) const { return node_.output_slots()[i].grad.defined(); }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include <rill/core/shape.h>
 
@@ -71,6 +72,21 @@ void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&&
     }
     if (d < 0) return;
   }
+}
+
+/// The same in the order of array 0 in memory, for loops whose order does not matter: a transposed array is
+/// walked as it lies.
+template <int K, class F>
+void for_each_run_in_memory_order(const Shape& shape, const std::array<Strides, K>& strides, F&& f) {
+  Shape sizes = shape;
+  std::array<Strides, K> sorted = strides;
+  for (int d = 1; d < sizes.size(); ++d) {
+    for (int at = d; at > 0 && sorted[0][at - 1] < sorted[0][at]; --at) {
+      std::swap(sizes[at - 1], sizes[at]);
+      for (Strides& s : sorted) std::swap(s[at - 1], s[at]);
+    }
+  }
+  for_each_run<K>(sizes, sorted, f);
 }
 
 /// The strides with which an array of `shape` and `strides` is read as if it had the shape `wide` it broadcasts to.

@@ -205,7 +205,7 @@ Tensor& Tensor::fill_(double value) {
   check_in_place("fill_", *this);
   visit(dtype(), [&]<class T>(Type<T>) {
     T* to = data<T>();
-    for_each_run<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
+    for_each_run_in_memory_order<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
       for (std::int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] = static_cast<T>(value);
     });
   });
@@ -224,7 +224,7 @@ Tensor& Tensor::copy_(const Tensor& source) {
     visit(source.dtype(), [&]<class U>(Type<U>) {
       T* to = data<T>();
       const U* from = source.data<U>();
-      for_each_run<2>(shape(), {strides(), from_strides}, [&](auto at, std::int64_t n, auto step) {
+      for_each_run_in_memory_order<2>(shape(), {strides(), from_strides}, [&](auto at, std::int64_t n, auto step) {
         T* y = to + at[0];
         const U* x = from + at[1];
         if (step[0] == 1 && step[1] == 1) {
@@ -250,7 +250,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
     T* to = data<T>();
     const T* from = std::as_const(other).data<T>();
     const T factor = static_cast<T>(alpha);
-    for_each_run<2>(shape(), {strides(), other_strides}, [&](auto at, std::int64_t n, auto step) {
+    for_each_run_in_memory_order<2>(shape(), {strides(), other_strides}, [&](auto at, std::int64_t n, auto step) {
       T* y = to + at[0];
       const T* x = from + at[1];
       if (step[0] == 1 && step[1] == 1) {
@@ -267,7 +267,7 @@ Tensor& Tensor::mul_(double factor) {
   check_in_place("mul_", *this);
   visit_floating("mul_", dtype(), [&]<class T>(Type<T>) {
     T* to = data<T>();
-    for_each_run<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
+    for_each_run_in_memory_order<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
       for (std::int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] *= static_cast<T>(factor);
     });
   });

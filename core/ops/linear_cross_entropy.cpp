@@ -6,6 +6,7 @@
 #include <rill/core/ops/class_targets.h>
 #include <rill/core/ops/layout.h>
 
+#include <utility>
 #include <vector>
 
 // Scores of all rows need not exist at once: a block of rows is scored, turned into its gradient in place and
@@ -97,7 +98,7 @@ class BlockwiseLoss {
     return losses;
   }
 
-  const KeptGradients& kept() const noexcept { return kept_; }
+  KeptGradients take_kept() noexcept { return std::move(kept_); }
 
  private:
   /// Equal blocks of at most some 64 MiB of scores, but enough rows for the products to be efficient.
@@ -218,12 +219,13 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias, con
         name(bias.dtype()), name(x.dtype()));
 }
 
-/// Gives factor · kept, computed in place when nobody needs `kept` again.
-void give_scaled(GradRef d, Tensor kept, double factor, bool reusable, bool transposed = false) {
+/// Gives factor · kept, and `kept` itself when nobody needs it again.
+void give_scaled(GradRef d, Tensor& kept, double factor, bool reusable, bool transposed = false) {
   if (!d) return;
-  if (factor != 1 && reusable) kept = mul(kept, factor);
-  if (factor != 1 && !reusable) kept.mul_(factor);
-  d.give(transposed ? kept.t() : kept);
+  Tensor gradient = reusable ? (factor == 1 ? kept : mul(kept, factor)) : std::exchange(kept, Tensor());
+  if (factor != 1 && !reusable) gradient.mul_(factor);
+  if (transposed) gradient = gradient.t();
+  d.give(std::move(gradient));
 }
 
 }  // namespace
@@ -244,7 +246,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
     const Tensor losses = loss.run();
     return record("linear_cross_entropy",
                   detail::reduced_loss(losses, options.reduction, targets.total_weight()), {x, weight, bias},
-                  [kept = loss.kept()](const Tensor& dy, Grads& d) {
+                  [kept = loss.take_kept()](const Tensor& dy, Grads& d) mutable {
                     const double factor = dy.item();
                     const bool again = d.keeps_graph();
                     give_scaled(d[0], kept.x, factor, again);
