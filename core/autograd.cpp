@@ -56,7 +56,8 @@ RecordObserver::~RecordObserver() {
   update_watching();
 }
 
-// --- nodes ------------------------------------------------------------------------------------------------------
+// --- nodes
+// ------------------------------------------------------------------------------------------------------
 
 OutputSlot* Node::output_slots() noexcept {
   return reinterpret_cast<OutputSlot*>(reinterpret_cast<std::byte*>(this) + align_up(sizeof(Node)));
@@ -168,7 +169,8 @@ void watch(const char* name, std::span<const Tensor> outputs) {
 
 }  // namespace detail
 
-// --- saved tensors ------------------------------------------------------------------------------------------------
+// --- saved tensors
+// ------------------------------------------------------------------------------------------------
 
 Saved::Saved(const Tensor& t, const char* op)
     : storage_(t.impl().storage),
@@ -184,7 +186,8 @@ void Saved::stale() const {
        op_, version_, storage_->version());
 }
 
-// --- hooks --------------------------------------------------------------------------------------------------------
+// --- hooks
+// --------------------------------------------------------------------------------------------------------
 
 Tensor Hooks::apply(Tensor gradient) const {
   for (const auto& function : functions) {

@@ -7,7 +7,8 @@
 ///     });
 ///   }
 ///
-/// First order only: backward functions run without recording. One graph must not be run from two threads at once.
+/// First order only: backward functions run without recording. One graph must not be run from two threads at
+/// once.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +43,8 @@ class NoGrad {
 /// Whether ops are recorded on this thread now.
 bool grad_enabled() noexcept;
 
-/// While it lives, every recorded op's results and gradients on this thread are checked; the first that is not finite
-/// throws rill::Error naming the op.
+/// While it lives, every recorded op's results and gradients on this thread are checked; the first that is
+/// not finite throws rill::Error naming the op.
 class DetectAnomaly {
  public:
   DetectAnomaly() noexcept;
@@ -55,7 +56,8 @@ class DetectAnomaly {
   bool before_;
 };
 
-/// While it lives, `on_record` hears the name of every op recorded on this thread (used to prove that each has a test).
+/// While it lives, `on_record` hears the name of every op recorded on this thread (used to prove that each
+/// has a test).
 class RecordObserver {
  public:
   explicit RecordObserver(std::function<void(const char*)> on_record);
@@ -105,7 +107,8 @@ class Saved {
 /// Keeps t for the backward function of `op`. An undefined tensor must not be saved.
 inline Saved save(const Tensor& t, const char* op = "backward") { return Saved(t, op); }
 
-/// Where a gradient is to be written: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage) or 1.
+/// Where a gradient is to be written: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage)
+/// or 1.
 struct Slot {
   Tensor to;
   double beta = 0;
@@ -117,12 +120,13 @@ class Backward;
 class GradRef {
  public:
   explicit operator bool() const noexcept { return edge_ != nullptr; }
-  /// The buffer that the gradient goes into, of the input's shape; possibly strided. It must be written wholly before
-  /// another gradient is asked for (one leaf may be several inputs).
+  /// The buffer that the gradient goes into, of the input's shape; possibly strided. It must be written
+  /// wholly before another gradient is asked for (one leaf may be several inputs).
   Slot slot();
   /// The same with zeros in it where it was new: for scatters, which add.
   Tensor zeroed();
-  /// Hands a tensor over as (part of) the gradient; it is shared where possible and never changed. Shape must be the input's.
+  /// Hands a tensor over as (part of) the gradient; it is shared where possible and never changed. Shape must
+  /// be the input's.
   void give(const Tensor& gradient);
   /// The same for a tensor that nobody else holds: a leaf without a gradient takes it over without a copy.
   void give(Tensor&& gradient);
@@ -219,27 +223,31 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 
 }  // namespace detail
 
-/// Makes y the result of an op: when one of the inputs wants a gradient, keeps `backward(const Tensor& dy, Grads& d)`.
-/// y must be fresh (made by the op), and `backward` must not hold a recorded tensor: use save(). Returns y.
-/// Undefined inputs are allowed (an absent bias) and never asked for.
+/// Makes y the result of an op: when one of the inputs wants a gradient, keeps `backward(const Tensor& dy,
+/// Grads& d)`. y must be fresh (made by the op), and `backward` must not hold a recorded tensor: use save().
+/// Returns y. Undefined inputs are allowed (an absent bias) and never asked for.
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
-  if (detail::watching) [[unlikely]] detail::watch(name, std::span(&y, 1));
+  if (detail::watching) [[unlikely]]
+    detail::watch(name, std::span(&y, 1));
   return y;
 }
 
 /// The result of an op whose caller has found that nothing is to be recorded (and spared itself the saving).
 inline Tensor unrecorded(const char* name, Tensor y) {
-  if (detail::watching) [[unlikely]] detail::watch(name, std::span(&y, 1));
+  if (detail::watching) [[unlikely]]
+    detail::watch(name, std::span(&y, 1));
   return y;
 }
 
 /// The same for an op with several results; `backward(Outputs dy, Grads& d)`.
 template <std::size_t N, class F>
 std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs inputs, F&& backward) {
-  if (is_recording(inputs)) detail::build_node(name, std::span<Tensor>(ys), inputs, std::forward<F>(backward));
-  if (detail::watching) [[unlikely]] detail::watch(name, ys);
+  if (is_recording(inputs))
+    detail::build_node(name, std::span<Tensor>(ys), inputs, std::forward<F>(backward));
+  if (detail::watching) [[unlikely]]
+    detail::watch(name, ys);
   return ys;
 }
 
@@ -247,9 +255,10 @@ struct BackwardOptions {
   bool keep = false;  ///< keep the graph, so that it can be run again
 };
 
-/// Accumulates Σ_k d(root_k)/d(leaf) · gradient_k into every leaf's grad(). An undefined gradient means 1 and needs a root of
-/// one element. Iterative, in an order fixed by the graph. A backward function that throws leaves the leaves that were
-/// touched without a gradient. Throws when a root has no history or was run before without `keep`.
+/// Accumulates Σ_k d(root_k)/d(leaf) · gradient_k into every leaf's grad(). An undefined gradient means 1 and
+/// needs a root of one element. Iterative, in an order fixed by the graph. A backward function that throws
+/// leaves the leaves that were touched without a gradient. Throws when a root has no history or was run
+/// before without `keep`.
 void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options = {});
 void backward(const Tensor& root, BackwardOptions options = {});
 

@@ -8,8 +8,8 @@
 
 namespace rill {
 
-/// One run over a graph. A node runs after all its consumers: consumers are deeper, the deepest waiting one goes first,
-/// equals in the order they were reached.
+/// One run over a graph. A node runs after all its consumers: consumers are deeper, the deepest waiting one
+/// goes first, equals in the order they were reached.
 class Backward {
  public:
   explicit Backward(BackwardOptions options) noexcept : options_(options) {}
@@ -49,7 +49,8 @@ class Backward {
 void Backward::enqueue(const Ref<Node>& node) {
   if (node->queued) return;
   check(!node->released,
-        "backward: the graph of '{}' was freed by an earlier backward; pass {{.keep = true}} there to run it again",
+        "backward: the graph of '{}' was freed by an earlier backward; pass {{.keep = true}} there to run it "
+        "again",
         node->name);
   heap_.push_back({node->depth, reached_++, node});
   node->queued = true;
@@ -133,13 +134,15 @@ bool Backward::adopt(Edge& edge, Tensor& gradient) {
   TensorImpl& leaf = *edge.leaf;
   TensorImpl& owner = leaf.base ? *leaf.base : leaf;
   const TensorImpl& given = gradient.impl();
-  const bool exclusive = given.use_count() == 1 && given.storage->use_count() == 1 && given.numel == owner.numel &&
-                         given.storage->bytes() == static_cast<std::size_t>(given.numel) * item_size(given.dtype);
+  const bool exclusive =
+      given.use_count() == 1 && given.storage->use_count() == 1 && given.numel == owner.numel &&
+      given.storage->bytes() == static_cast<std::size_t>(given.numel) * item_size(given.dtype);
   const bool same_layout =
       leaf.base ? given.strides == leaf.strides && leaf.offset == owner.offset : given.contiguous;
   if (!exclusive || !same_layout || leaf_target(owner).defined()) return false;
-  leaf_target(owner) = leaf.base ? detail::make_view(given.storage, owner.dtype, owner.shape, owner.strides, 0)
-                                 : std::move(gradient);
+  leaf_target(owner) = leaf.base
+                           ? detail::make_view(given.storage, owner.dtype, owner.shape, owner.strides, 0)
+                           : std::move(gradient);
   return true;
 }
 
@@ -150,7 +153,8 @@ void Backward::check_finite(Node& node) {
     if (edge.node) grad = edge.node->output_slots()[edge.output].grad;
     if (edge.leaf) grad = leaf_target(edge.leaf->base ? *edge.leaf->base : *edge.leaf);
     check(!grad.defined() || detail::all_finite(grad),
-          "{}: the gradient of input {} of shape {} has a value that is not finite", node.name, i, grad.shape());
+          "{}: the gradient of input {} of shape {} has a value that is not finite", node.name, i,
+          grad.shape());
   }
 }
 
@@ -208,7 +212,8 @@ void Backward::forget_touched() noexcept {
   }
 }
 
-// --- what a backward function sees --------------------------------------------------------------------------------
+// --- what a backward function sees
+// --------------------------------------------------------------------------------
 
 GradRef Grads::operator[](int i) const noexcept {
   Edge& edge = node_.edges()[i];
@@ -230,8 +235,8 @@ DType GradRef::dtype() const {
 namespace {
 void check_given(const Tensor& gradient, const Shape& shape, DType dtype) {
   check(gradient.shape() == shape && gradient.dtype() == dtype,
-        "backward: a gradient of {} {} was given for an input of {} {}", name(gradient.dtype()), gradient.shape(),
-        name(dtype), shape);
+        "backward: a gradient of {} {} was given for an input of {} {}", name(gradient.dtype()),
+        gradient.shape(), name(dtype), shape);
   check(!gradient.impl().node, "backward: a gradient was recorded; gradients of gradients are not supported");
 }
 }  // namespace
@@ -252,27 +257,30 @@ Tensor Outputs::operator[](int i) const {
   return out.grad.defined() ? out.grad : zeros(out.shape, out.dtype);
 }
 
-// --- entry points -------------------------------------------------------------------------------------------------
+// --- entry points
+// -------------------------------------------------------------------------------------------------
 
 namespace {
 Tensor root_gradient(const Tensor& root, const Tensor& given) {
   check(root.requires_grad(),
-        "backward: the tensor of shape {} has no history; set_requires_grad() on a leaf before computing it", root.shape());
+        "backward: the tensor of shape {} has no history; set_requires_grad() on a leaf before computing it",
+        root.shape());
   if (!given.defined()) {
-    check(root.numel() == 1, "backward: a tensor of shape {} needs a gradient of that shape; only one element has the default 1",
+    check(root.numel() == 1,
+          "backward: a tensor of shape {} needs a gradient of that shape; only one element has the default 1",
           root.shape());
     return ones(root.shape(), root.dtype());
   }
   check(given.shape() == root.shape() && given.dtype() == root.dtype(),
-        "backward: the gradient is {} {}, the tensor {} {}", name(given.dtype()), given.shape(), name(root.dtype()),
-        root.shape());
+        "backward: the gradient is {} {}, the tensor {} {}", name(given.dtype()), given.shape(),
+        name(root.dtype()), root.shape());
   return given.detach();
 }
 }  // namespace
 
 void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options) {
-  check(gradients.empty() || gradients.size() == roots.size(), "backward: {} tensors, but {} gradients", roots.size(),
-        gradients.size());
+  check(gradients.empty() || gradients.size() == roots.size(), "backward: {} tensors, but {} gradients",
+        roots.size(), gradients.size());
   Backward pass(options);
   try {
     for (std::size_t i = 0; i < roots.size(); ++i) {
@@ -291,6 +299,8 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, 
 
 void backward(const Tensor& root, BackwardOptions options) { backward(std::span(&root, 1), {}, options); }
 void Tensor::backward() const { rill::backward(*this); }
-void Tensor::backward(const Tensor& gradient) const { rill::backward(std::span(this, 1), std::span(&gradient, 1)); }
+void Tensor::backward(const Tensor& gradient) const {
+  rill::backward(std::span(this, 1), std::span(&gradient, 1));
+}
 
 }  // namespace rill

@@ -7,8 +7,8 @@
 
 namespace rill {
 
-/// The values in nested brackets with dtype and shape, e.g. "[[1, 2], [3, 4]] float32 [2, 2]"; long dimensions are shortened to
-/// their first and last three entries.
+/// The values in nested brackets with dtype and shape, e.g. "[[1, 2], [3, 4]] float32 [2, 2]"; long
+/// dimensions are shortened to their first and last three entries.
 std::string to_string(const Tensor& t);
 
 }  // namespace rill

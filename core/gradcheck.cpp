@@ -73,7 +73,8 @@ class Check {
     return total;
   }
 
-  /// Every write goes through data(), so that what is derived from an input (a packed weight) is derived anew.
+  /// Every write goes through data(), so that what is derived from an input (a packed weight) is derived
+  /// anew.
   double numeric(Tensor input, std::int64_t offset) const {
     const double at = std::as_const(input).data<double>()[offset];
     const double step = options_.eps * std::max(1.0, std::abs(at));

@@ -28,9 +28,10 @@ struct GradcheckReport {
 /// A function of tensors with one or more results; called many times, must be deterministic.
 using GradcheckFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-/// Compares the gradient of an uneven random projection of f's floating results with central differences, for every element of
-/// every float64 input that requires a gradient. Inputs of integer dtype are passed through. Throws for float32 inputs, for no input with a
-/// gradient and for an f that gives different results for the same inputs; a wrong gradient is a report with ok = false.
+/// Compares the gradient of an uneven random projection of f's floating results with central differences, for
+/// every element of every float64 input that requires a gradient. Inputs of integer dtype are passed through.
+/// Throws for float32 inputs, for no input with a gradient and for an f that gives different results for the
+/// same inputs; a wrong gradient is a report with ok = false.
 GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 

@@ -1,8 +1,8 @@
 /// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
 ///
-/// Small blocks come from free lists of the calling thread, one a size class; large ones from a shared pool by exact
-/// size. Under AddressSanitizer every block comes from the system, so that use after free is seen. Debug builds fill
-/// new blocks with bytes that read as NaN.
+/// Small blocks come from free lists of the calling thread, one a size class; large ones from a shared pool
+/// by exact size. Under AddressSanitizer every block comes from the system, so that use after free is seen.
+/// Debug builds fill new blocks with bytes that read as NaN.
 #pragma once
 
 #include <cstddef>

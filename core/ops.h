@@ -1,9 +1,10 @@
 /// The catalogue of differentiable ops.
 ///
-/// Conventions. x, a, b: float32 or float64 tensors of any layout, unless said otherwise; both operands must have the same dtype
-/// (no promotion; use `.to`). Operands of pointwise ops broadcast by NumPy's rule. `dim` counts from the end when negative.
-/// Sizes of 0 are allowed. Results are new contiguous tensors unless the op is called a view. Names, options and formulas are
-/// PyTorch's. Every op throws rill::Error "op: fact with values; remedy" for shapes, dtypes or indices that do not fit.
+/// Conventions. x, a, b: float32 or float64 tensors of any layout, unless said otherwise; both operands must
+/// have the same dtype (no promotion; use `.to`). Operands of pointwise ops broadcast by NumPy's rule. `dim`
+/// counts from the end when negative. Sizes of 0 are allowed. Results are new contiguous tensors unless the
+/// op is called a view. Names, options and formulas are PyTorch's. Every op throws rill::Error "op: fact with
+/// values; remedy" for shapes, dtypes or indices that do not fit.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace rill {
 
-// --- pointwise, two operands (ops/binary.cpp) -----------------------------------------------------------------------
+// --- pointwise, two operands (ops/binary.cpp)
+// -----------------------------------------------------------------------
 Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
 Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
 Tensor mul(const Tensor& a, const Tensor& b);  ///< a · b
@@ -48,7 +50,8 @@ inline Tensor operator-(double a, const Tensor& b) { return rsub(b, a); }
 inline Tensor operator*(double a, const Tensor& b) { return mul(b, a); }
 inline Tensor operator/(double a, const Tensor& b) { return rdiv(b, a); }
 
-// --- pointwise, one operand (ops/unary.cpp) -------------------------------------------------------------------------
+// --- pointwise, one operand (ops/unary.cpp)
+// -------------------------------------------------------------------------
 Tensor neg(const Tensor& x);
 Tensor exp(const Tensor& x);
 Tensor log(const Tensor& x);    ///< natural; -inf at 0, NaN below
@@ -75,7 +78,8 @@ Tensor softplus(const Tensor& x, double beta = 1,
 Tensor clamp(const Tensor& x, std::optional<double> lo, std::optional<double> hi);
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
-// --- choice and comparison (ops/compare.cpp) ------------------------------------------------------------------------
+// --- choice and comparison (ops/compare.cpp)
+// ------------------------------------------------------------------------
 /// mask ? a : b, all broadcast; mask boolean. Any dtype of a and b; differentiable for floating ones.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 /// value where mask (boolean, broadcast to x), else x; no gradient flows through filled elements.
@@ -94,7 +98,8 @@ Tensor le(const Tensor& a, double b);
 Tensor gt(const Tensor& a, double b);
 Tensor ge(const Tensor& a, double b);
 
-// --- views (ops/view.cpp): results share the data of x; any dtype ---------------------------------------------------
+// --- views (ops/view.cpp): results share the data of x; any dtype
+// ---------------------------------------------------
 /// The same elements in another shape; one size may be -1. A view where strides allow it, a copy otherwise.
 Tensor reshape(const Tensor& x, const Shape& shape);
 Tensor flatten(const Tensor& x, std::int64_t start = 0, std::int64_t end = -1);
@@ -102,7 +107,8 @@ Tensor permute(const Tensor& x, const Dims& dims);
 Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1);
 /// `length` entries of dimension dim from `start` (negative: from the end).
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length);
-/// Entries start, start + step, … below end; bounds clamp as in Python, negative ones count from the end; step > 0.
+/// Entries start, start + step, … below end; bounds clamp as in Python, negative ones count from the end;
+/// step > 0.
 Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step = 1);
 /// One entry; the dimension goes.
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
@@ -119,7 +125,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 /// At most `chunks` pieces of equal size (the last may be shorter).
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim = 0);
 
-// --- copies (ops/copy.cpp); any dtype -------------------------------------------------------------------------------
+// --- copies (ops/copy.cpp); any dtype
+// -------------------------------------------------------------------------------
 Tensor contiguous(const Tensor& x);  ///< x itself where it is contiguous
 Tensor clone(const Tensor& x);
 /// Joins along an existing dimension; all other sizes and the dtype must agree. At least one tensor.
@@ -129,11 +136,14 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim = 0);
 Tensor flip(const Tensor& x, const Dims& dims);
 Tensor repeat(const Tensor& x, const Dims& repeats);  ///< tiles, as PyTorch's repeat
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-/// Converts between dtypes; floating to int64 truncates, to boolean is x != 0. Differentiable between floating ones.
+/// Converts between dtypes; floating to int64 truncates, to boolean is x != 0. Differentiable between
+/// floating ones.
 Tensor to(const Tensor& x, DType dtype);
 
-// --- products (ops/matmul.cpp) --------------------------------------------------------------------------------------
-/// NumPy's matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [..,M,K]·[..,K,N] → [..,M,N], leading sizes broadcast.
+// --- products (ops/matmul.cpp)
+// --------------------------------------------------------------------------------------
+/// NumPy's matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [..,M,K]·[..,K,N] → [..,M,N], leading
+/// sizes broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// [B,M,K]·[B,K,N] → [B,M,N].
 Tensor bmm(const Tensor& a, const Tensor& b);
@@ -142,7 +152,8 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, double beta = 1,
 /// x·Wᵀ + bias: x [.., in], weight [out, in], bias [out] or undefined → [.., out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 
-// --- reductions (ops/reduce.cpp) ------------------------------------------------------------------------------------
+// --- reductions (ops/reduce.cpp)
+// ------------------------------------------------------------------------------------
 /// Over `dims` (empty: all); keepdim leaves sizes of 1. Fixed order of summation for any number of threads.
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< NaN over nothing
@@ -161,7 +172,8 @@ struct ValuesAndIndices {
   Tensor values;
   Tensor indices;  ///< int64
 };
-/// Along one dimension with the index of the first extreme; the gradient goes to that element alone. NaN wins.
+/// Along one dimension with the index of the first extreme; the gradient goes to that element alone. NaN
+/// wins.
 ValuesAndIndices max(const Tensor& x, std::int64_t dim, bool keepdim = false);
 ValuesAndIndices min(const Tensor& x, std::int64_t dim, bool keepdim = false);
 Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);  ///< int64; the first of equals
@@ -172,25 +184,30 @@ Tensor cumsum(const Tensor& x, std::int64_t dim);
 /// The sum of x over what was broadcast to make it, back to `shape`.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 
-// --- softmax (ops/softmax.cpp) --------------------------------------------------------------------------------------
+// --- softmax (ops/softmax.cpp)
+// --------------------------------------------------------------------------------------
 Tensor softmax(const Tensor& x, std::int64_t dim);  ///< e^{x-max} / Σ; NaN for a row of -inf, as PyTorch
 Tensor log_softmax(const Tensor& x, std::int64_t dim);
 
-// --- indexing (ops/index.cpp): indices int64, checked ---------------------------------------------------------------
+// --- indexing (ops/index.cpp): indices int64, checked
+// ---------------------------------------------------------------
 /// Rows of weight [V, E] for ids of any shape → [.., E]. Rows `padding_idx` get no gradient.
 Tensor embedding(const Tensor& weight, const Tensor& ids,
                  std::optional<std::int64_t> padding_idx = std::nullopt);
 /// Entries index [N] of dimension dim; an index may repeat.
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
-/// out[i][j] = x[index[i][j]][j] along dim 0, likewise for others; index has the rank of x and fits it elsewhere.
+/// out[i][j] = x[index[i][j]][j] along dim 0, likewise for others; index has the rank of x and fits it
+/// elsewhere.
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
 /// x with source added at `index` along dim.
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source);
 /// The elements where mask (boolean, broadcast) is true, as one dimension.
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
-// --- dropout (ops/dropout.cpp) --------------------------------------------------------------------------------------
-/// Zeroes each element with probability p and scales the rest by 1 / (1 - p). Element i depends on (seed, stream, call, i) alone.
+// --- dropout (ops/dropout.cpp)
+// --------------------------------------------------------------------------------------
+/// Zeroes each element with probability p and scales the rest by 1 / (1 - p). Element i depends on (seed,
+/// stream, call, i) alone.
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
@@ -198,13 +215,15 @@ struct DropoutKey {
 };
 Tensor dropout(const Tensor& x, double p, DropoutKey key);
 
-// --- normalisation (ops/layer_norm.cpp) -----------------------------------------------------------------------------
-/// (x - mean) / √(var + eps) · weight + bias over the last dims `normalized_shape`, biased variance; weight and bias
-/// [normalized_shape] or undefined.
+// --- normalisation (ops/layer_norm.cpp)
+// -----------------------------------------------------------------------------
+/// (x - mean) / √(var + eps) · weight + bias over the last dims `normalized_shape`, biased variance; weight
+/// and bias [normalized_shape] or undefined.
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = Tensor(),
                   const Tensor& bias = Tensor(), double eps = 1e-5);
 
-// --- losses (ops/loss.cpp) ------------------------------------------------------------------------------------------
+// --- losses (ops/loss.cpp)
+// ------------------------------------------------------------------------------------------
 enum class Reduction : std::uint8_t { none, mean, sum };
 struct CrossEntropyOptions {
   Tensor weight = {};  ///< per class [C], constant
@@ -213,8 +232,8 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;  ///< in [0, 1]
   Reduction reduction = Reduction::mean;  ///< mean divides by the weight of the targets that count
 };
-/// -log softmax(x)[target]: x [N, C], [C] or [N, C, d1, …] scores; target int64 [N], [] or [N, d1, …], or class probabilities of x's shape.
-/// A mean over no target is NaN, as in PyTorch.
+/// -log softmax(x)[target]: x [N, C], [C] or [N, C, d1, …] scores; target int64 [N], [] or [N, d1, …], or
+/// class probabilities of x's shape. A mean over no target is NaN, as in PyTorch.
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options = {});
 struct NllLossOptions {
   Tensor weight = {};
@@ -223,8 +242,9 @@ struct NllLossOptions {
 };
 /// -x[target] for log-probabilities x [N, C], [C] or [N, C, d1, …].
 Tensor nll_loss(const Tensor& x, const Tensor& target, const NllLossOptions& options = {});
-/// cross_entropy(linear(x, weight, bias), target) in blocks of rows: scores [N, V] never exist at once, and the gradients are
-/// computed in the forward pass. x [N, in], weight [V, in], bias [V] or undefined, target [N].
+/// cross_entropy(linear(x, weight, bias), target) in blocks of rows: scores [N, V] never exist at once, and
+/// the gradients are computed in the forward pass. x [N, in], weight [V, in], bias [V] or undefined, target
+/// [N].
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& target,
                             const CrossEntropyOptions& options = {});
 /// (x - target)², broadcast.

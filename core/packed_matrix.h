@@ -1,7 +1,8 @@
 /// Weights packed once and multiplied many times.
 ///
-/// A recurrent layer multiplies the same matrix at every time step, forward and transposed. BLAS repacks it at every call;
-/// a PackedMatrix is laid out for the small-M kernel once and kept with the weight's storage until the weight changes.
+/// A recurrent layer multiplies the same matrix at every time step, forward and transposed. BLAS repacks it
+/// at every call; a PackedMatrix is laid out for the small-M kernel once and kept with the weight's storage
+/// until the weight changes.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +44,9 @@ class PackedMatrix {
   Block block_;
 };
 
-/// The packed form of a matrix view w [k, n] of any layout with a unit stride (pass w.t() for the transposed product). It is kept
-/// with w's storage, keyed by layout and version: the same weight is packed once until it changes. Any thread may ask.
+/// The packed form of a matrix view w [k, n] of any layout with a unit stride (pass w.t() for the transposed
+/// product). It is kept with w's storage, keyed by layout and version: the same weight is packed once until
+/// it changes. Any thread may ask.
 template <class T>
 std::shared_ptr<const PackedMatrix<T>> packed(const Tensor& w);
 

@@ -71,10 +71,12 @@ std::int64_t numel(const Shape& shape);
 /// Row-major strides: the last dimension has stride 1.
 Strides contiguous_strides(const Shape& shape) noexcept;
 
-/// `dim` counted from the end when negative; throws "op: dimension …" outside -rank … rank-1 (rank 0 counts as 1).
+/// `dim` counted from the end when negative; throws "op: dimension …" outside -rank … rank-1 (rank 0 counts
+/// as 1).
 int wrap_dim(const char* op, std::int64_t dim, int rank);
 
-/// The shape of a broadcast with b by NumPy's rule: sizes agree from the right or are 1; throws with both shapes.
+/// The shape of a broadcast with b by NumPy's rule: sizes agree from the right or are 1; throws with both
+/// shapes.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 
 }  // namespace rill

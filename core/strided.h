@@ -9,7 +9,8 @@
 
 namespace rill {
 
-/// A loop nest over K arrays of one shape, with dimensions of size 1 gone and neighbours joined where every array allows it.
+/// A loop nest over K arrays of one shape, with dimensions of size 1 gone and neighbours joined where every
+/// array allows it.
 template <int K>
 struct LoopNest {
   int rank = 0;
@@ -38,8 +39,9 @@ struct LoopNest {
   }
 };
 
-/// Calls f(offsets, n, strides) for runs of n elements that together visit every element in row-major order: array k starts
-/// at element offsets[k] and steps by strides[k]. Strides are in elements; a broadcast dimension has stride 0.
+/// Calls f(offsets, n, strides) for runs of n elements that together visit every element in row-major order:
+/// array k starts at element offsets[k] and steps by strides[k]. Strides are in elements; a broadcast
+/// dimension has stride 0.
 template <int K, class F>
 void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&& f) {
   for (std::int64_t size : shape) {
@@ -89,7 +91,8 @@ void for_each_run_in_memory_order(const Shape& shape, const std::array<Strides, 
   for_each_run<K>(sizes, sorted, f);
 }
 
-/// The strides with which an array of `shape` and `strides` is read as if it had the shape `wide` it broadcasts to.
+/// The strides with which an array of `shape` and `strides` is read as if it had the shape `wide` it
+/// broadcasts to.
 inline Strides broadcast_strides(const Shape& shape, const Strides& strides, const Shape& wide) noexcept {
   Strides out = Strides::filled(wide.size(), 0);
   const int skip = wide.size() - shape.size();

@@ -17,7 +17,9 @@ void TensorImpl::destroy(TensorImpl* impl) noexcept {
 
 namespace {
 
-Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (memory::allocate(sizeof(TensorImpl))) TensorImpl); }
+Ref<TensorImpl> new_impl() {
+  return Ref<TensorImpl>::adopt(new (memory::allocate(sizeof(TensorImpl))) TensorImpl);
+}
 
 bool is_row_major(const Shape& shape, const Strides& strides) noexcept {
   std::int64_t step = 1;
@@ -30,17 +32,20 @@ bool is_row_major(const Shape& shape, const Strides& strides) noexcept {
 
 /// In-place verbs must not change what a recorded op may rely on.
 void check_in_place(const char* verb, const Tensor& t) {
-  check(t.is_leaf(), "{}: the tensor is the result of '{}' and has history; use detach() or the op that makes a new tensor",
-        verb, t.op_name());
-  check(!(grad_enabled() && t.requires_grad()), "{}: a leaf that wants its gradient is changed while recording; use NoGrad",
-        verb);
+  check(
+      t.is_leaf(),
+      "{}: the tensor is the result of '{}' and has history; use detach() or the op that makes a new tensor",
+      verb, t.op_name());
+  check(!(grad_enabled() && t.requires_grad()),
+        "{}: a leaf that wants its gradient is changed while recording; use NoGrad", verb);
 }
 
 }  // namespace
 
 namespace detail {
 
-Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides, std::int64_t offset) {
+Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
+                 std::int64_t offset) {
   Ref<TensorImpl> impl = new_impl();
   impl->dtype = dtype;
   impl->numel = numel(shape);
@@ -56,7 +61,8 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
 
 void Tensor::undefined() { fail("tensor: an undefined tensor was used; assign one first"); }
 
-// --- making tensors -----------------------------------------------------------------------------------------------
+// --- making tensors
+// -----------------------------------------------------------------------------------------------
 
 Tensor empty(const Shape& shape, DType dtype) {
   Ref<TensorImpl> impl = new_impl();
@@ -101,20 +107,22 @@ Tensor arange(std::int64_t n, DType dtype) {
 
 Tensor rand(const Shape& shape, Rng& rng, DType dtype) {
   Tensor t = empty(shape, dtype);
-  visit_floating("rand", dtype, [&]<class T>(Type<T>) { rng.fill_uniform(detail::raw<T>(t), t.numel(), T{0}, T{1}); });
+  visit_floating("rand", dtype,
+                 [&]<class T>(Type<T>) { rng.fill_uniform(detail::raw<T>(t), t.numel(), T{0}, T{1}); });
   return t;
 }
 
 Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
   Tensor t = empty(shape, dtype);
-  visit_floating("randn", dtype, [&]<class T>(Type<T>) { rng.fill_normal(detail::raw<T>(t), t.numel(), T{0}, T{1}); });
+  visit_floating("randn", dtype,
+                 [&]<class T>(Type<T>) { rng.fill_normal(detail::raw<T>(t), t.numel(), T{0}, T{1}); });
   return t;
 }
 
 namespace {
 void check_count(std::size_t values, const Shape& shape) {
-  check(static_cast<std::int64_t>(values) == numel(shape), "tensor: {} values do not fill shape {} of {} elements", values,
-        shape, numel(shape));
+  check(static_cast<std::int64_t>(values) == numel(shape),
+        "tensor: {} values do not fill shape {} of {} elements", values, shape, numel(shape));
 }
 }  // namespace
 
@@ -154,12 +162,15 @@ template std::vector<double> Tensor::to_vector() const;
 template std::vector<std::int64_t> Tensor::to_vector() const;
 template std::vector<bool> Tensor::to_vector() const;
 
-// --- autograd state -----------------------------------------------------------------------------------------------
+// --- autograd state
+// -----------------------------------------------------------------------------------------------
 
 Tensor& Tensor::set_requires_grad(bool wanted) {
-  check(is_leaf(), "set_requires_grad: the tensor is the result of '{}'; only leaves can be marked, detach() makes one",
+  check(is_leaf(),
+        "set_requires_grad: the tensor is the result of '{}'; only leaves can be marked, detach() makes one",
         op_name());
-  check(!wanted || is_floating(dtype()), "set_requires_grad: dtype {} has no gradient; use .to(float32)", name(dtype()));
+  check(!wanted || is_floating(dtype()), "set_requires_grad: dtype {} has no gradient; use .to(float32)",
+        name(dtype()));
   (impl().base ? *impl().base : impl()).requires_grad = wanted;
   return *this;
 }
@@ -173,8 +184,9 @@ Tensor Tensor::grad() const {
 }
 
 void Tensor::set_grad(const Tensor& grad) {
-  check(grad.shape() == shape() && grad.dtype() == dtype(), "set_grad: the gradient is {} {}, the tensor {} {}",
-        name(grad.dtype()), grad.shape(), name(dtype()), shape());
+  check(grad.shape() == shape() && grad.dtype() == dtype(),
+        "set_grad: the gradient is {} {}, the tensor {} {}", name(grad.dtype()), grad.shape(), name(dtype()),
+        shape());
   if (!impl().base) {
     impl().grad = grad.detach().contiguous().ref();
     return;
@@ -199,7 +211,8 @@ Tensor Tensor::part(const Tensor& view) const {
   return part;
 }
 
-// --- in place -----------------------------------------------------------------------------------------------------
+// --- in place
+// -----------------------------------------------------------------------------------------------------
 
 Tensor& Tensor::fill_(double value) {
   check_in_place("fill_", *this);
@@ -216,23 +229,26 @@ Tensor& Tensor::zero_() { return fill_(0); }
 
 Tensor& Tensor::copy_(const Tensor& source) {
   check_in_place("copy_", *this);
-  check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_: shape {} does not broadcast to {}",
-        source.shape(), shape());
-  if (source.impl().storage == impl().storage && !(source.ref() == impl_)) return copy_(source.clone());  // may overlap
+  check(broadcast_shapes("copy_", shape(), source.shape()) == shape(),
+        "copy_: shape {} does not broadcast to {}", source.shape(), shape());
+  if (source.impl().storage == impl().storage && !(source.ref() == impl_))
+    return copy_(source.clone());  // may overlap
   const Strides from_strides = broadcast_strides(source.shape(), source.strides(), shape());
   visit(dtype(), [&]<class T>(Type<T>) {
     visit(source.dtype(), [&]<class U>(Type<U>) {
       T* to = data<T>();
       const U* from = source.data<U>();
-      for_each_run_in_memory_order<2>(shape(), {strides(), from_strides}, [&](auto at, std::int64_t n, auto step) {
-        T* y = to + at[0];
-        const U* x = from + at[1];
-        if (step[0] == 1 && step[1] == 1) {
-          for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(x[i]);
-        } else {
-          for (std::int64_t i = 0; i < n; ++i) y[i * step[0]] = static_cast<T>(x[i * step[1]]);
-        }
-      });
+      for_each_run_in_memory_order<2>(shape(), {strides(), from_strides},
+                                      [&](auto at, std::int64_t n, auto step) {
+                                        T* y = to + at[0];
+                                        const U* x = from + at[1];
+                                        if (step[0] == 1 && step[1] == 1) {
+                                          for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(x[i]);
+                                        } else {
+                                          for (std::int64_t i = 0; i < n; ++i)
+                                            y[i * step[0]] = static_cast<T>(x[i * step[1]]);
+                                        }
+                                      });
     });
   });
   return *this;
@@ -240,25 +256,28 @@ Tensor& Tensor::copy_(const Tensor& source) {
 
 Tensor& Tensor::add_(const Tensor& other, double alpha) {
   check_in_place("add_", *this);
-  check(dtype() == other.dtype(), "add_: dtypes {} and {} differ; use .to({})", name(dtype()), name(other.dtype()),
-        name(dtype()));
-  check(broadcast_shapes("add_", shape(), other.shape()) == shape(), "add_: shape {} does not broadcast to {}",
-        other.shape(), shape());
-  if (other.impl().storage == impl().storage && !(other.ref() == impl_)) return add_(other.clone(), alpha);  // may overlap
+  check(dtype() == other.dtype(), "add_: dtypes {} and {} differ; use .to({})", name(dtype()),
+        name(other.dtype()), name(dtype()));
+  check(broadcast_shapes("add_", shape(), other.shape()) == shape(),
+        "add_: shape {} does not broadcast to {}", other.shape(), shape());
+  if (other.impl().storage == impl().storage && !(other.ref() == impl_))
+    return add_(other.clone(), alpha);  // may overlap
   const Strides other_strides = broadcast_strides(other.shape(), other.strides(), shape());
   visit_floating("add_", dtype(), [&]<class T>(Type<T>) {
     T* to = data<T>();
     const T* from = std::as_const(other).data<T>();
     const T factor = static_cast<T>(alpha);
-    for_each_run_in_memory_order<2>(shape(), {strides(), other_strides}, [&](auto at, std::int64_t n, auto step) {
-      T* y = to + at[0];
-      const T* x = from + at[1];
-      if (step[0] == 1 && step[1] == 1) {
-        for (std::int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
-      } else {
-        for (std::int64_t i = 0; i < n; ++i) y[i * step[0]] += factor * x[i * step[1]];
-      }
-    });
+    for_each_run_in_memory_order<2>(shape(), {strides(), other_strides},
+                                    [&](auto at, std::int64_t n, auto step) {
+                                      T* y = to + at[0];
+                                      const T* x = from + at[1];
+                                      if (step[0] == 1 && step[1] == 1) {
+                                        for (std::int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+                                      } else {
+                                        for (std::int64_t i = 0; i < n; ++i)
+                                          y[i * step[0]] += factor * x[i * step[1]];
+                                      }
+                                    });
   });
   return *this;
 }

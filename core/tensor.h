@@ -1,9 +1,10 @@
 /// The tensor: a handle on sizes, strides and shared bytes, with an optional place in the autograd graph.
 ///
-/// Copying a Tensor shares it, `clone()` copies the data. Views (reshape, transpose, narrow, …) share the bytes.
-/// float32, float64, int64 and boolean; no implicit promotion. Sizes of 0 work everywhere. The differentiable ops are
-/// free functions in ops.h; the methods here are access, autograd state, views and in-place changes.
-/// Threads: distinct tensors may be used from distinct threads, and one tensor may be read from several.
+/// Copying a Tensor shares it, `clone()` copies the data. Views (reshape, transpose, narrow, …) share the
+/// bytes. float32, float64, int64 and boolean; no implicit promotion. Sizes of 0 work everywhere. The
+/// differentiable ops are free functions in ops.h; the methods here are access, autograd state, views and
+/// in-place changes. Threads: distinct tensors may be used from distinct threads, and one tensor may be read
+/// from several.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +30,18 @@ class Rng;
 /// What a Tensor points to. Internal: use Tensor.
 struct TensorImpl : RefCounted {
   DType dtype = float32;
-  bool requires_grad = false;   ///< a leaf whose gradient is wanted
+  bool requires_grad = false;  ///< a leaf whose gradient is wanted
   bool contiguous = true;
-  bool touched = false;         ///< written by the running backward pass
-  std::uint32_t output = 0;     ///< which output of `node` this is
+  bool touched = false;      ///< written by the running backward pass
+  std::uint32_t output = 0;  ///< which output of `node` this is
   std::int64_t numel = 0;
-  std::int64_t offset = 0;      ///< in elements
+  std::int64_t offset = 0;  ///< in elements
   Shape shape;
   Strides strides;
   Ref<Storage> storage;
-  Ref<Node> node;               ///< the op that made it, if recorded
+  Ref<Node> node;  ///< the op that made it, if recorded
   Ref<TensorImpl> grad;
-  Ref<TensorImpl> base;         ///< for a part: the leaf that owns numbers and gradient
+  Ref<TensorImpl> base;  ///< for a part: the leaf that owns numbers and gradient
   Hooks* hooks = nullptr;
 
   static void destroy(TensorImpl* impl) noexcept;
@@ -63,9 +64,10 @@ class Tensor {
   std::int64_t numel() const { return impl().numel; }
   bool is_contiguous() const { return impl().contiguous; }  ///< row-major without gaps
 
-  // --- access ---------------------------------------------------------------------------------------------------
-  /// The first element. T must be the C++ type of dtype(). Mutable access counts as a change of the contents: an op
-  /// that kept this tensor for its gradient will refuse to go back.
+  // --- access
+  // ---------------------------------------------------------------------------------------------------
+  /// The first element. T must be the C++ type of dtype(). Mutable access counts as a change of the contents:
+  /// an op that kept this tensor for its gradient will refuse to go back.
   template <class T>
   T* data() {
     check_type(dtype_of<T>);
@@ -98,32 +100,37 @@ class Tensor {
   template <class T = double>
   std::vector<T> to_vector() const;
 
-  // --- autograd -------------------------------------------------------------------------------------------------
+  // --- autograd
+  // -------------------------------------------------------------------------------------------------
   /// True for a leaf that wants its gradient and for every result computed from one.
   bool requires_grad() const { return impl().node || leaf_impl().requires_grad; }
-  /// Marks a leaf: backward() will fill grad(). Only floating dtypes; a result of an op cannot be marked. → *this
+  /// Marks a leaf: backward() will fill grad(). Only floating dtypes; a result of an op cannot be marked. →
+  /// *this
   Tensor& set_requires_grad(bool wanted = true);
   bool is_leaf() const { return !impl().node; }
-  /// The accumulated gradient; undefined before the first backward(). Of a part: the same view of its base's gradient.
+  /// The accumulated gradient; undefined before the first backward(). Of a part: the same view of its base's
+  /// gradient.
   Tensor grad() const;
   void set_grad(const Tensor& grad);
   /// Forgets the gradient.
   void zero_grad();
-  /// Accumulates d(this)/d(leaf) into every leaf's grad(). Without a gradient the tensor must have one element.
+  /// Accumulates d(this)/d(leaf) into every leaf's grad(). Without a gradient the tensor must have one
+  /// element.
   void backward() const;
   void backward(const Tensor& gradient) const;
   /// The same data outside the graph.
   Tensor detach() const;
   /// Calls `hook` with this tensor's whole gradient during backward; a defined result replaces the gradient.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
-  /// For a layer that stores several parameters in one array: `view` (a view of the leaf *this*) as a leaf of its own
-  /// whose gradient is the same view of this leaf's gradient.
+  /// For a layer that stores several parameters in one array: `view` (a view of the leaf *this*) as a leaf of
+  /// its own whose gradient is the same view of this leaf's gradient.
   Tensor part(const Tensor& view) const;
   /// The leaf a part belongs to; *this* when it is no part.
   Tensor base() const { return impl().base ? Tensor(impl().base) : *this; }
   const char* op_name() const noexcept { return impl_ && impl_->node ? impl_->node->name : ""; }
 
-  // --- copies and views (recorded; documented with the ops in ops.h) ----------------------------------------------
+  // --- copies and views (recorded; documented with the ops in ops.h)
+  // ----------------------------------------------
   Tensor clone() const;
   Tensor contiguous() const;
   Tensor to(DType dtype) const;
@@ -139,8 +146,10 @@ class Tensor {
   Tensor squeeze(std::int64_t dim) const;
   Tensor unsqueeze(std::int64_t dim) const;
 
-  // --- in place (never recorded: they throw on a tensor with history and, while recording, on a leaf that wants its
-  //     gradient) → *this ------------------------------------------------------------------------------------------
+  // --- in place (never recorded: they throw on a tensor with history and, while recording, on a leaf that
+  // wants its
+  //     gradient) → *this
+  //     ------------------------------------------------------------------------------------------
   Tensor& fill_(double value);
   Tensor& zero_();
   /// Takes the values of `source`, of any dtype, broadcast to this shape.
@@ -148,7 +157,8 @@ class Tensor {
   Tensor& add_(const Tensor& other, double alpha = 1);  ///< this += alpha · other
   Tensor& mul_(double factor);
 
-  // --- internal -------------------------------------------------------------------------------------------------
+  // --- internal
+  // -------------------------------------------------------------------------------------------------
   TensorImpl& impl() const {
     if (!impl_) undefined();
     return *impl_;
@@ -158,12 +168,12 @@ class Tensor {
  private:
   [[noreturn]] static void undefined();
   void check_type(DType wanted) const {
-    check(dtype() == wanted, "data: the tensor is {}, asked for as {}; use .to({})", name(dtype()), name(wanted),
-          name(wanted));
+    check(dtype() == wanted, "data: the tensor is {}, asked for as {}; use .to({})", name(dtype()),
+          name(wanted), name(wanted));
   }
   void check_contiguous() const {
-    check(is_contiguous(), "span: a view of shape {} with strides {} is not contiguous; use .contiguous()", shape(),
-          strides());
+    check(is_contiguous(), "span: a view of shape {} with strides {} is not contiguous; use .contiguous()",
+          shape(), strides());
   }
   const TensorImpl& leaf_impl() const { return impl().base ? *impl().base : impl(); }
 
@@ -175,9 +185,9 @@ Tensor empty(const Shape& shape, DType dtype = float32);  ///< uninitialised
 Tensor zeros(const Shape& shape, DType dtype = float32);
 Tensor ones(const Shape& shape, DType dtype = float32);
 Tensor full(const Shape& shape, double value, DType dtype = float32);
-Tensor arange(std::int64_t n, DType dtype = int64);                        ///< 0, 1, … n-1
-Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);          ///< uniform in [0, 1)
-Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);         ///< normal, mean 0, deviation 1
+Tensor arange(std::int64_t n, DType dtype = int64);                 ///< 0, 1, … n-1
+Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);   ///< uniform in [0, 1)
+Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  ///< normal, mean 0, deviation 1
 Tensor empty_like(const Tensor& x);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
@@ -204,7 +214,8 @@ Tensor scalar(double value, DType dtype = float32);
 
 namespace detail {
 /// A tensor header on `storage`; `contiguous` is worked out from shape and strides.
-Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides, std::int64_t offset);
+Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
+                 std::int64_t offset);
 /// Read access without the version check of Tensor::data, write access without the bump.
 template <class T>
 T* raw(const Tensor& t) noexcept {

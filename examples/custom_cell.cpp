@@ -1,5 +1,5 @@
-// A recurrent cell of one's own, from plain ops, trained on the adding problem: two marked numbers of a sequence are to be
-// added (Hochreiter and Schmidhuber 1997).
+// A recurrent cell of one's own, from plain ops, trained on the adding problem: two marked numbers of a
+// sequence are to be added (Hochreiter and Schmidhuber 1997).
 #include <fmt/format.h>
 
 #include <rill/core/core.h>

@@ -1,7 +1,8 @@
-/// Loops over elements: the body is a functor with RILL_INLINE members, the loop is compiled for each instruction set.
+/// Loops over elements: the body is a functor with RILL_INLINE members, the loop is compiled for each
+/// instruction set.
 ///
-/// Every array has an element step (0 repeats one element, 1 is dense); dense runs are vectorised. Outputs never overlap
-/// inputs unless they are the same run.
+/// Every array has an element step (0 repeats one element, 1 is dense); dense runs are vectorised. Outputs
+/// never overlap inputs unless they are the same run.
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,8 @@ Tensor matmul_2d(const Tensor& a, const Tensor& b) {
                 });
 }
 
-/// slot.to[i] = beta · slot.to[i] + a[i]·b[i] for each matrix of a batch; batches of small ones are shared out to the threads.
+/// slot.to[i] = beta · slot.to[i] + a[i]·b[i] for each matrix of a batch; batches of small ones are shared
+/// out to the threads.
 void bmm_into(const Slot& slot, const Tensor& a, const Tensor& b) {
   const std::int64_t batch = a.shape()[0];
   const std::int64_t flops = 2 * a.shape()[1] * a.shape()[2] * b.shape()[2];

@@ -8,7 +8,8 @@
 ///   };
 ///   Tensor tanh(const Tensor& x) { return unary(Tanh{}, x); }
 ///
-/// `unary` and `binary` make the loops (vectorised, threaded when large), the broadcasting and the sum back to shape.
+/// `unary` and `binary` make the loops (vectorised, threaded when large), the broadcasting and the sum back
+/// to shape.
 #pragma once
 
 #include <array>
@@ -170,7 +171,8 @@ Tensor unary(const Op& op, const Tensor& x) {
 }
 
 /// Applies a pointwise op of two operands: a struct with `name`, `keeps` (nothing or input), `forward(a, b)`,
-/// `backward_a(dy, a, b)` and `backward_b(dy, a, b)`. `passes_a` / `passes_b` say that a gradient is dy itself.
+/// `backward_a(dy, a, b)` and `backward_b(dy, a, b)`. `passes_a` / `passes_b` say that a gradient is dy
+/// itself.
 template <class Op>
 Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
   check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", Op::name, name(a.dtype()),

@@ -12,7 +12,8 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides, std:
   return detail::make_view(x.impl().storage, x.dtype(), shape, strides, x.impl().offset + offset);
 }
 
-/// Records a view that takes some of x's elements: their gradient is added into zeros of x's shape at the same place.
+/// Records a view that takes some of x's elements: their gradient is added into zeros of x's shape at the
+/// same place.
 template <class View>
 Tensor record_part(const char* name, const Tensor& x, View view) {
   return record(name, view(x), {x}, [view](const Tensor& dy, Grads& d) { view(d[0].zeroed()).add_(dy); });

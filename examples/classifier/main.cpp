@@ -21,7 +21,8 @@ struct Options {
   classifier::TrainingOptions training;
 };
 
-/// The file of a data folder whose name begins with `start` and holds `kind`; throws when there is not exactly one.
+/// The file of a data folder whose name begins with `start` and holds `kind`; throws when there is not
+/// exactly one.
 std::string find_file(const std::string& folder, const std::string& start, const std::string& kind) {
   rill::check(std::filesystem::is_directory(folder), "{}: no such folder", folder);
   std::string found;

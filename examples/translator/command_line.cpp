@@ -38,56 +38,58 @@ void add_choice(CLI::App& app, const std::string& name, T& value, const std::map
   app.add_option(name, value, text)->transform(CLI::CheckedTransformer(choices).description(""));
 }
 
-void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) {
-  CLI::App& app = *parent.add_subcommand("train", "learn to translate from sentence pairs");
-  auto* pairs =
-      app.add_option("--pairs", c.pairs, "TSV file: source TAB target (without files: the embedded corpus)");
-  auto* source = app.add_option("--source", c.source, "parallel files: the sentences,")->excludes(pairs);
-  auto* target = app.add_option("--target", c.target, "and their translations")->excludes(pairs);
-  source->needs(target);
-  target->needs(source);
-  app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)");
-  add_model(app, c.folder);
-  add_choice<rill::nn::Cell>(app, "--cell", c.model.cell,
-                             {{"gru", rill::nn::Cell::gru}, {"rau", rill::nn::Cell::rau}}, "gru or rau");
+/// The files that pairs are read from.
+void add_files(CLI::App& app, std::string& pairs, std::string& source, std::string& target,
+               const std::string& without) {
+  auto* tsv = app.add_option("--pairs", pairs, "TSV file: source TAB target" + without);
+  auto* sources = app.add_option("--source", source, "parallel files: the sentences,")->excludes(tsv);
+  auto* targets = app.add_option("--target", target, "and their translations")->excludes(tsv);
+  sources->needs(targets);
+  targets->needs(sources);
+}
+
+void add_shape(CLI::App& app, ModelOptions& o) {
+  using rill::nn::Cell;
   const auto size = CLI::Range(std::int64_t{1}, std::int64_t{65536});
-  app.add_option("--embedding", c.model.embedding, "size of the embeddings")
-      ->check(size)
-      ->capture_default_str();
-  app.add_option("--hidden", c.model.hidden, "size of the states")->check(size)->capture_default_str();
-  app.add_option("--layers", c.model.layers, "layers of the encoder")
+  add_choice<Cell>(app, "--cell", o.cell, {{"gru", Cell::gru}, {"rau", Cell::rau}}, "gru or rau");
+  app.add_option("--embedding", o.embedding, "size of the embeddings")->check(size)->capture_default_str();
+  app.add_option("--hidden", o.hidden, "size of the states")->check(size)->capture_default_str();
+  app.add_option("--layers", o.layers, "layers of the encoder")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  add_choice<bool>(app, "--bidirectional", c.model.bidirectional, {{"on", true}, {"off", false}},
-                   "on or off");
-  add_choice<bool>(app, "--attention", c.model.attention, {{"additive", true}, {"none", false}},
+  add_choice<bool>(app, "--bidirectional", o.bidirectional, {{"on", true}, {"off", false}}, "on or off");
+  add_choice<bool>(app, "--attention", o.attention, {{"additive", true}, {"none", false}},
                    "additive or none");
-  app.add_option("--dropout", c.model.dropout, "of embeddings and output features")
+  app.add_option("--dropout", o.dropout, "of embeddings and output features")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--epochs", c.training.epochs, "at most so many")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  app.add_option("--batch", c.training.batch, "sentences a step")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
-  app.add_option("--lr", c.training.lr, "learning rate of Adam")
-      ->check(CLI::Range(0.0, 1e3))
-      ->capture_default_str();
-  app.add_option("--clip", c.training.clip, "largest norm of the gradients")
-      ->check(CLI::Range(0.0, 1e30))
-      ->capture_default_str();
-  app.add_option("--label-smoothing", c.training.label_smoothing,
-                 "share of probability spread over all words")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+}
+
+void add_training(CLI::App& app, TrainingOptions& o) {
+  const auto number = [&](const char* name, auto& value, const char* text, auto lo, auto hi) {
+    app.add_option(name, value, text)->check(CLI::Range(lo, hi))->capture_default_str();
+  };
+  number("--epochs", o.epochs, "at most so many", 1, 1000000);
+  number("--batch", o.batch, "sentences a step", 1, 65536);
+  number("--lr", o.lr, "learning rate of Adam", 0.0, 1e3);
+  number("--clip", o.clip, "largest norm of the gradients", 0.0, 1e30);
+  number("--label-smoothing", o.label_smoothing, "share of probability spread over all words", 0.0, 1.0);
+  app.add_option("--seed", o.seed, "of all random numbers")->capture_default_str();
+}
+
+void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) {
+  CLI::App& app = *parent.add_subcommand("train", "learn to translate from sentence pairs");
+  add_files(app, c.pairs, c.source, c.target, " (without files: the embedded corpus)");
+  app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)");
+  add_model(app, c.folder);
+  add_shape(app, c.model);
+  add_training(app, c.training);
   app.add_option("--min-count", c.min_count, "rarer words are unknown")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--max-length", c.max_length, "pairs with more tokens on a side are dropped")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--seed", c.training.seed, "of all random numbers")->capture_default_str();
   add_threads(app, threads);
   app.add_flag("--resume", c.resume, "go on from the model's checkpoint");
   app.add_flag("--json", c.json, "one JSON object on standard output at the end");
@@ -97,11 +99,7 @@ void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) 
 void add_evaluate(CLI::App& parent, EvaluateCommand& c, int& threads, Action& action) {
   CLI::App& app = *parent.add_subcommand("evaluate", "score a model on sentence pairs");
   add_model(app, c.folder);
-  auto* pairs = app.add_option("--pairs", c.pairs, "TSV file: source TAB target");
-  auto* source = app.add_option("--source", c.source, "parallel files: the sentences,")->excludes(pairs);
-  auto* target = app.add_option("--target", c.target, "and their translations")->excludes(pairs);
-  source->needs(target);
-  target->needs(source);
+  add_files(app, c.pairs, c.source, c.target, "");
   add_beam(app, c.beam);
   add_threads(app, threads);
   app.add_flag("--json", c.json, "one JSON object on standard output and nothing else");

@@ -44,8 +44,8 @@ void draw_attention(const std::string& folder, const std::string& sentence, cons
 
 void write_corpus(std::int64_t count, std::uint64_t seed, const std::string& out);
 
-/// Parses the command line and runs it; the program's exit code: 0, 1 for an error (one line on standard error), 2 for a wrong
-/// command line, 130 when training was interrupted.
+/// Parses the command line and runs it; the program's exit code: 0, 1 for an error (one line on standard
+/// error), 2 for a wrong command line, 130 when training was interrupted.
 int run(int argc, char** argv);
 
 }  // namespace translator

@@ -11,7 +11,8 @@
 
 namespace translator {
 
-/// The mean negative log-likelihood of the real target tokens, the end counted and padding not, in nats; rare words count as unknown.
+/// The mean negative log-likelihood of the real target tokens, the end counted and padding not, in nats; rare
+/// words count as unknown.
 struct TokenLoss {
   double loss = 0;
   std::int64_t tokens = 0;

@@ -44,8 +44,8 @@ bool is_recurrent(const std::string& name) {
   return false;
 }
 
-/// First values that train well: small embeddings, orthogonal recurrent matrices, gates without bias, the rest as Glorot and
-/// Bengio 2010.
+/// First values that train well: small embeddings, orthogonal recurrent matrices, gates without bias, the
+/// rest as Glorot and Bengio 2010.
 void initialise(nn::Seq2Seq& network, rill::Rng& rng) {
   const rill::NoGrad no_grad;
   for (auto& [name, parameter] : network.named_parameters()) {

@@ -51,12 +51,14 @@ class Model {
   /// A new model with random parameters.
   Model(const ModelOptions& options, Languages languages, rill::Rng& rng);
 
-  /// Reads config.json, both vocabularies and model.safetensors. Throws rill::Error naming the file that is missing or wrong.
+  /// Reads config.json, both vocabularies and model.safetensors. Throws rill::Error naming the file that is
+  /// missing or wrong.
   static Model load(const std::filesystem::path& folder);
   /// Writes these files, the parameters last.
   void save(const std::filesystem::path& folder) const;
 
-  /// The translations of tokenised sentences, in their order; beam 1 is greedy. An empty sentence gives an empty translation.
+  /// The translations of tokenised sentences, in their order; beam 1 is greedy. An empty sentence gives an
+  /// empty translation.
   std::vector<Translation> translate(std::span<const Tokens> sentences, std::int64_t beam,
                                      bool weights = false) const;
 

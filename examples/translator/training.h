@@ -52,11 +52,12 @@ extern std::atomic<bool> stop_requested;
 /// Makes SIGINT, SIGTERM and SIGHUP set stop_requested; a second one ends the program at once.
 void stop_on_signals();
 
-/// Trains `model` on `train` and writes into `folder`: model.safetensors (the best epoch's parameters by BLEU on `valid`, or the last
-/// ones without), log.csv, and checkpoint.safetensors, with which a later call goes on as if it had not been interrupted.
+/// Trains `model` on `train` and writes into `folder`: model.safetensors (the best epoch's parameters by BLEU
+/// on `valid`, or the last ones without), log.csv, and checkpoint.safetensors, with which a later call goes
+/// on as if it had not been interrupted.
 ///
-/// `resume` takes the checkpoint's place, throwing rill::Error when there is none, or when model, data or options (other than
-/// `epochs`) are not those it was made with.
+/// `resume` takes the checkpoint's place, throwing rill::Error when there is none, or when model, data or
+/// options (other than `epochs`) are not those it was made with.
 TrainingResult train(Model& model, const std::vector<Pair>& train, const std::vector<Pair>& valid,
                      const TrainingOptions& options, const std::filesystem::path& folder, bool resume);
 

@@ -9,7 +9,8 @@ namespace {
 
 using rill::Tensor;
 
-/// Nanoseconds of one addition of n floats in a chain of a thousand: forward with and without recording, and backward.
+/// Nanoseconds of one addition of n floats in a chain of a thousand: forward with and without recording, and
+/// backward.
 void op_overhead(std::int64_t n, const Emit& emit) {
   constexpr int ops = 1000;
   Tensor a = rill::ones({n}).set_requires_grad(), b = rill::ones({n}).set_requires_grad();

@@ -1,4 +1,5 @@
-/// What rill-bench measures. Sizes, semantics and field names are those of the PyTorch benchmarks it is compared with.
+/// What rill-bench measures. Sizes, semantics and field names are those of the PyTorch benchmarks it is
+/// compared with.
 #pragma once
 
 #include <functional>

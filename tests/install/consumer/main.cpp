@@ -1,5 +1,5 @@
-// Uses each library of an installed rill: a GRU learns to tell rising from falling sequences, and a check that failed
-// arrives as rill::Error.
+// Uses each library of an installed rill: a GRU learns to tell rising from falling sequences, and a check
+// that failed arrives as rill::Error.
 #include <fmt/format.h>
 
 #include <cstdint>
