@@ -11,7 +11,7 @@ namespace classifier {
 struct ModelOptions {
   rill::nn::Cell cell = rill::nn::Cell::gru;
   std::int64_t input_size = 28;
-  std::int64_t hidden_size = 64;
+  std::int64_t hidden_size = 128;
   std::int64_t num_layers = 1;
   std::int64_t output_size = 10;
 };

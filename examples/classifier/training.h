@@ -9,8 +9,8 @@
 namespace classifier {
 
 struct TrainingOptions {
-  std::int64_t epochs = 10;
-  std::int64_t batch = 64;
+  std::int64_t epochs = 15;
+  std::int64_t batch = 32;
   double lr = 2e-3;  ///< of Adam; falls to 0 along half a cosine
   double clip = 1;
   std::uint64_t seed = 1;
