@@ -15,7 +15,7 @@ function(rill_flags target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE
     -fno-math-errno -fno-trapping-math -fopenmp-simd -Wall -Wextra -Wpedantic -Wshadow
-    "$<$<BOOL:${RILL_WERROR}>:-Werror;-Wno-error=restrict>")  # GCC 12 raises it for std::string's own code
+    $<$<BOOL:${RILL_WERROR}>:-Werror>)
   # core/kernels/simd.h reads these; the kernels carry their instruction set themselves, nothing else is changed.
   if(RILL_SIMD MATCHES "^(baseline|v3|v4)$")
     string(TOUPPER "RILL_SIMD_${RILL_SIMD}" level)
