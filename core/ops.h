@@ -161,7 +161,7 @@ Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///<
 /// Variance and deviation with divisor max(n - correction, 0).
 Tensor var(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
 Tensor std(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
-/// log Σ e^x, stable; -inf over nothing.
+/// log Σ e^x, stable; -inf over nothing; gradient 0 where it is -inf.
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
 /// (Σ |x|^p)^(1/p); p may be 0 (count of non-zeros), ±infinity. Gradient 0 at a zero norm.
 Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false);
@@ -243,8 +243,9 @@ struct NllLossOptions {
 /// -x[target] for log-probabilities x [N, C], [C] or [N, C, d1, …].
 Tensor nll_loss(const Tensor& x, const Tensor& target, const NllLossOptions& options = {});
 /// cross_entropy(linear(x, weight, bias), target) in blocks of rows: scores [N, V] never exist at once, and
-/// the gradients are computed in the forward pass. x [N, in], weight [V, in], bias [V] or undefined, target
-/// [N].
+/// the gradients are computed in the forward pass (kept for it: one dW). Rows that do not count cost nothing.
+/// x [N, in], weight [V, in] of any layout, bias [V] or undefined, target [N]. Reduction::none has no
+/// gradient to know ahead: it holds the scores.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& target,
                             const CrossEntropyOptions& options = {});
 /// (x - target)², broadcast.
