@@ -127,11 +127,12 @@ TEST_CASE("reductions: over nothing") {
 }
 
 TEST_CASE("sum: stays accurate over millions of float32") {
-  CHECK(rill::sum(rill::full({5'000'000}, 0.1)).item() == doctest::Approx(5'000'000 * 0.1f).epsilon(1e-6));
+  // Added one by one in float32, the first two would be 4 % and 1.5 % off.
+  CHECK(rill::sum(rill::full({5'000'000}, 0.1)).item() == doctest::Approx(5'000'000 * 0.1f).epsilon(2e-5));
   const Tensor columns = rill::sum(rill::full({2'000'000, 2}, 0.1), {0});
-  CHECK(columns.to_vector()[1] == doctest::Approx(2'000'000 * 0.1f).epsilon(1e-5));
+  CHECK(columns.to_vector()[1] == doctest::Approx(2'000'000 * 0.1f).epsilon(2e-5));
   CHECK(rill::cumsum(rill::full({1'000'000}, 0.1), 0).to_vector().back() ==
-        doctest::Approx(1'000'000 * 0.1f).epsilon(1e-6));
+        doctest::Approx(1'000'000 * 0.1f).epsilon(2e-5));
 }
 
 TEST_CASE("reductions: the same bits for any number of threads") {
