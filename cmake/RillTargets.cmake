@@ -65,11 +65,13 @@ endfunction()
 function(rill_program name)
   add_executable(${name} ${ARGN})
   rill_flags(${name})
+  rill_lightly_optimised(${name})
   target_link_libraries(${name} PRIVATE rill::nn rill::optim rill::core)
 endfunction()
 
-# rill_program_with_library(NAME LIBRARY FOLDER): all sources of FOLDER but main.cpp as a static LIBRARY, which the
-# tests link too, and the program NAME. Its headers are spelled <FOLDER/x.h>.
+# rill_program_with_library(NAME LIBRARY FOLDER HEADERS...): all sources of FOLDER but main.cpp as a static LIBRARY,
+# which the tests link too, and the program NAME. Its headers are spelled <FOLDER/x.h>; HEADERS are parsed once for all
+# its sources.
 function(rill_program_with_library name library folder)
   rill_sources(sources ${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
@@ -81,6 +83,7 @@ function(rill_program_with_library name library folder)
   rill_flags(${library})
   target_include_directories(${library} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
   target_link_libraries(${library} PUBLIC rill::nn rill::optim rill::core)
+  target_precompile_headers(${library} PRIVATE <rill/core/core.h> ${ARGN})
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/main.cpp")
     rill_program(${name} ${folder}/main.cpp)
     target_link_libraries(${name} PRIVATE ${library})

@@ -1,11 +1,12 @@
-# rill_tests(PACKAGE LIBRARIES...): the doctest program PACKAGE_tests of tests/PACKAGE/*.cpp, linked with what all tests
-# share and LIBRARIES.
+# rill_tests(PACKAGE LIBRARIES...): the doctest program PACKAGE_tests of tests/PACKAGE/*.cpp, linked with what all
+# tests share and LIBRARIES.
 function(rill_tests package)
   rill_sources(sources ${package}/*.cpp)
   add_executable(${package}_tests ${sources})
   rill_flags(${package}_tests)
   rill_lightly_optimised(${package}_tests)
-  target_link_libraries(${package}_tests PRIVATE test_support ${ARGN})
+  target_precompile_headers(${package}_tests PRIVATE <doctest/doctest.h> <rill/core/core.h>)
+  target_link_libraries(${package}_tests PRIVATE test_main test_support ${ARGN})
   rill_discover_tests(${package}_tests ${package})
 endfunction()
 

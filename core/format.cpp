@@ -42,3 +42,8 @@ std::string to_string(const Tensor& t) {
 }
 
 }  // namespace rill
+
+auto fmt::formatter<rill::Tensor>::format(const rill::Tensor& t, format_context& ctx) const
+    -> format_context::iterator {
+  return fmt::format_to(ctx.out(), "{}", rill::to_string(t));
+}

@@ -14,9 +14,7 @@ std::string to_string(const Tensor& t);
 }  // namespace rill
 
 template <>
-struct fmt::formatter<rill::Tensor> : fmt::formatter<std::string> {
-  template <class Context>
-  auto format(const rill::Tensor& t, Context& ctx) const {
-    return fmt::formatter<std::string>::format(rill::to_string(t), ctx);
-  }
+struct fmt::formatter<rill::Tensor> {
+  constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
+  auto format(const rill::Tensor& t, format_context& ctx) const -> format_context::iterator;
 };

@@ -21,10 +21,11 @@ std::int64_t numel(const Shape& shape) {
 
 Strides contiguous_strides(const Shape& shape) noexcept {
   Strides strides = shape;
-  std::int64_t step = 1;
+  // Unsigned: a size of 0 allows others whose product passes 63 bits; no element is reached by such strides.
+  std::uint64_t step = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
+    strides[i] = static_cast<std::int64_t>(step);
+    step *= static_cast<std::uint64_t>(std::max<std::int64_t>(shape[i], 1));
   }
   return strides;
 }
@@ -51,3 +52,10 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
 }
 
 }  // namespace rill
+
+auto fmt::formatter<rill::Dims>::format(const rill::Dims& dims, format_context& ctx) const
+    -> format_context::iterator {
+  auto out = fmt::format_to(ctx.out(), "[");
+  for (int i = 0; i < dims.size(); ++i) out = fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", dims[i]);
+  return fmt::format_to(out, "]");
+}

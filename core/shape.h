@@ -85,10 +85,5 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 template <>
 struct fmt::formatter<rill::Dims> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
-  template <class Context>
-  auto format(const rill::Dims& dims, Context& ctx) const {
-    auto out = fmt::format_to(ctx.out(), "[");
-    for (int i = 0; i < dims.size(); ++i) out = fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", dims[i]);
-    return fmt::format_to(out, "]");
-  }
+  auto format(const rill::Dims& dims, format_context& ctx) const -> format_context::iterator;
 };

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include <rill/core/safetensors.h>
 
 namespace rill::nn {

@@ -6,6 +6,7 @@
 #include <rill/core/ops/class_targets.h>
 #include <rill/core/ops/layout.h>
 
+#include <cmath>
 #include <utility>
 #include <vector>
 

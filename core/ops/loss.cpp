@@ -7,6 +7,7 @@
 #include <rill/core/ops/pointwise.h>
 #include <rill/core/strided.h>
 
+#include <cmath>
 #include <utility>
 
 namespace rill {

@@ -74,7 +74,7 @@ std::string gzip(const std::string& text) {
   stream.next_out = reinterpret_cast<Bytef*>(packed.data());
   stream.avail_out = static_cast<uInt>(packed.size());
   REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  packed.resize(packed.size() - stream.avail_out);
+  packed.resize(stream.total_out);
   deflateEnd(&stream);
   return packed;
 }

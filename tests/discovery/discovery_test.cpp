@@ -1,5 +1,4 @@
 // Cases whose names would break a careless list of tests: each must be found and run by ctest.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 TEST_CASE("discovery: plain name") { CHECK(true); }
