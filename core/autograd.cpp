@@ -8,8 +8,8 @@
 namespace rill {
 
 namespace detail {
-thread_local bool recording = true;
-thread_local bool watching = false;
+constinit thread_local bool recording = true;
+constinit thread_local bool watching = false;
 }  // namespace detail
 
 namespace {
@@ -17,8 +17,6 @@ thread_local bool anomaly = false;
 thread_local RecordObserver* observer = nullptr;
 
 void update_watching() noexcept { detail::watching = anomaly || observer; }
-
-constexpr std::size_t align_up(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 
 }  // namespace
 
@@ -59,15 +57,6 @@ RecordObserver::~RecordObserver() {
 // --- nodes
 // ------------------------------------------------------------------------------------------------------
 
-OutputSlot* Node::output_slots() noexcept {
-  return reinterpret_cast<OutputSlot*>(reinterpret_cast<std::byte*>(this) + align_up(sizeof(Node)));
-}
-Edge* Node::edges() noexcept { return reinterpret_cast<Edge*>(output_slots() + outputs); }
-void* Node::lambda() noexcept {
-  return reinterpret_cast<std::byte*>(this) +
-         align_up(align_up(sizeof(Node)) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge));
-}
-
 void detail::release_node(Node& node) noexcept {
   if (node.released) return;
   node.released = true;
@@ -107,20 +96,11 @@ void Node::destroy(Node* node) noexcept {
   destroying = false;
 }
 
-bool is_recording(Inputs inputs) noexcept {
-  if (!detail::recording) return false;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].defined() && inputs[i].requires_grad()) return true;
-  }
-  return false;
-}
-
 namespace detail {
 
 Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
                   void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept) {
-  const std::size_t lambda_at =
-      align_up(align_up(sizeof(Node)) + outputs.size() * sizeof(OutputSlot) + inputs.size() * sizeof(Edge));
+  const std::size_t lambda_at = lambda_offset(outputs.size(), inputs.size());
   const std::size_t bytes = lambda_at + lambda_bytes;
   check(inputs.size() <= UINT16_MAX && bytes <= UINT32_MAX, "{}: {} inputs are too many for one op", name,
         inputs.size());
@@ -129,6 +109,7 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
   node->run = run;
   node->drop = drop;
   node->block_bytes = static_cast<std::uint32_t>(bytes);
+  node->lambda_at = static_cast<std::uint32_t>(lambda_at);
   node->inputs = static_cast<std::uint16_t>(inputs.size());
   node->outputs = static_cast<std::uint16_t>(outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -152,10 +133,10 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
 }
 
 void attach(Node* node, std::span<Tensor> outputs) noexcept {
-  const Ref<Node> ref = Ref<Node>::adopt(node);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i].impl().node = ref;
-    outputs[i].impl().output = static_cast<std::uint32_t>(i);
+    TensorImpl& y = *outputs[i].ref();
+    y.node = i == 0 ? Ref<Node>::adopt(node) : Ref<Node>::share(node);
+    y.output = static_cast<std::uint32_t>(i);
   }
 }
 

@@ -28,6 +28,11 @@
 
 namespace rill {
 
+namespace detail {
+extern constinit thread_local bool recording;
+extern constinit thread_local bool watching;  ///< anomaly mode or an observer: the slow way through `record`
+}  // namespace detail
+
 /// While it lives, nothing is recorded on this thread. Scoped, may be nested.
 class NoGrad {
  public:
@@ -186,12 +191,15 @@ class Inputs {
 
 /// True when an op on these inputs must be recorded: recording is on and one of them has or wants a gradient.
 /// Undefined tensors are allowed and want nothing.
-bool is_recording(Inputs inputs) noexcept;
+inline bool is_recording(Inputs inputs) noexcept {
+  if (!detail::recording) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined() && inputs[i].requires_grad()) return true;
+  }
+  return false;
+}
 
 namespace detail {
-
-extern thread_local bool recording;
-extern thread_local bool watching;  ///< anomaly mode or an observer: take the slow way through `record`
 
 struct NodeLayout {
   std::size_t lambda_offset;
@@ -199,6 +207,8 @@ struct NodeLayout {
 };
 Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
                   void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept);
+/// The gradient of the one output of a node that runs.
+const Tensor& only_gradient(Node& node) noexcept;
 void attach(Node* node, std::span<Tensor> outputs) noexcept;
 void watch(const char* name, std::span<const Tensor> outputs);
 
@@ -211,7 +221,7 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
       name, inputs, outputs, sizeof(Lambda),
       [](Node& n, Grads& d) {
         if constexpr (std::is_invocable_v<Lambda&, const Tensor&, Grads&>) {
-          (*lambda_of(n))(d.outputs()[0], d);
+          (*lambda_of(n))(only_gradient(n), d);
         } else {
           (*lambda_of(n))(d.outputs(), d);
         }

@@ -1,5 +1,6 @@
 // The backward pass: which node runs when, and where gradients go.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@ class Backward {
  public:
   explicit Backward(BackwardOptions options) noexcept : options_(options) {}
 
+  void start(Edge& root, const Tensor& gradient);
   void deliver(Edge& edge, const Tensor& gradient);
   bool adopt(Edge& edge, Tensor& gradient);
   Slot slot(Edge& edge);
@@ -26,13 +28,15 @@ class Backward {
   struct Waiting {
     std::uint64_t depth;
     std::uint64_t order;
-    Ref<Node> node;
+    Node* node;
     bool operator<(const Waiting& other) const noexcept {
       return depth != other.depth ? depth < other.depth : order > other.order;
     }
   };
 
-  void enqueue(const Ref<Node>& node);
+  void enqueue(Node* node);
+  static void hold(Edge& edge, bool edge_goes) noexcept;
+  static void hold_reached(Node& node, bool edges_go) noexcept;
   Tensor& leaf_target(TensorImpl& leaf);
   Slot leaf_slot(TensorImpl& leaf);
   void run_node(Node& node);
@@ -46,7 +50,8 @@ class Backward {
   std::uint64_t reached_ = 0;
 };
 
-void Backward::enqueue(const Ref<Node>& node) {
+/// A waiting node lives by the edge that it was reached through until hold() takes over.
+void Backward::enqueue(Node* node) {
   if (node->queued) return;
   check(!node->released,
         "backward: the graph of '{}' was freed by an earlier backward; pass {{.keep = true}} there to run it "
@@ -55,6 +60,23 @@ void Backward::enqueue(const Ref<Node>& node) {
   heap_.push_back({node->depth, reached_++, node});
   node->queued = true;
   std::push_heap(heap_.begin(), heap_.end());
+}
+
+/// The tensor that collects the gradient of a leaf: grad() itself, or a side buffer while hooks have not seen it.
+void Backward::hold(Edge& edge, bool edge_goes) noexcept {
+  Node* node = edge.node.get();
+  if (!node || !node->queued || node->owned) return;
+  node->owned = true;
+  if (edge_goes) {
+    std::ignore = edge.node.let_go();
+  } else {
+    node->retain();
+  }
+}
+
+/// After a node has run, or has failed to: the nodes it reached must not go with it.
+void Backward::hold_reached(Node& node, bool edges_go) noexcept {
+  for (int i = 0; i < node.inputs; ++i) hold(node.edges()[i], edges_go);
 }
 
 /// The tensor that collects a leaf's gradient: grad() itself, or a side buffer while hooks have not seen it.
@@ -95,7 +117,7 @@ Slot Backward::slot(Edge& edge) {
   if (edge.leaf) return leaf_slot(*edge.leaf);
   OutputSlot& out = edge.node->output_slots()[edge.output];
   if (!out.grad.defined()) {
-    enqueue(edge.node);
+    enqueue(edge.node.get());
     out.grad = empty(out.shape, out.dtype);
     return {out.grad, 0};
   }
@@ -115,8 +137,14 @@ void Backward::deliver(Edge& edge, const Tensor& gradient) {
   if (edge.node) {
     OutputSlot& out = edge.node->output_slots()[edge.output];
     if (!out.grad.defined()) {
-      enqueue(edge.node);
+      enqueue(edge.node.get());
       out.grad = gradient;
+      return;
+    }
+  } else if (!edge.leaf->base) {
+    Tensor& target = leaf_target(*edge.leaf);
+    if (target.defined()) {
+      target.add_(gradient);
       return;
     }
   }
@@ -126,6 +154,12 @@ void Backward::deliver(Edge& edge, const Tensor& gradient) {
   } else {
     s.to.add_(gradient);
   }
+}
+
+/// Delivers the gradient of a root, through an edge of the caller's that goes at once.
+void Backward::start(Edge& root, const Tensor& gradient) {
+  deliver(root, gradient);
+  hold(root, true);
 }
 
 /// Makes a gradient that nobody else holds that of a leaf without one, if it has the leaf's layout.
@@ -164,9 +198,15 @@ void Backward::run_node(Node& node) {
     if (out.hooks && out.grad.defined()) out.grad = out.hooks->apply(out.grad);
   }
   Grads grads(node, this);
-  node.run(node, grads);
-  if (detail::detecting_anomaly()) check_finite(node);
+  try {
+    node.run(node, grads);
+    if (detail::detecting_anomaly()) check_finite(node);
+  } catch (...) {
+    hold_reached(node, false);
+    throw;
+  }
   for (int i = 0; i < node.outputs; ++i) node.output_slots()[i].grad = Tensor();
+  hold_reached(node, !options_.keep);
   if (!options_.keep) detail::release_node(node);
 }
 
@@ -174,9 +214,9 @@ void Backward::run() {
   const NoGrad no_grad;
   while (!heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end());
-    const Ref<Node> node = std::move(heap_.back().node);
+    const Ref<Node> node = Ref<Node>::adopt(heap_.back().node);
     heap_.pop_back();
-    node->queued = false;
+    node->queued = node->owned = false;
     run_node(*node);
   }
   finish_hooks();
@@ -207,9 +247,11 @@ void Backward::forget_touched() noexcept {
   }
   untouch();
   for (const Waiting& waiting : heap_) {
-    waiting.node->queued = false;
-    for (int i = 0; i < waiting.node->outputs; ++i) waiting.node->output_slots()[i].grad = Tensor();
+    const Ref<Node> node = Ref<Node>::adopt(waiting.node);
+    node->queued = node->owned = false;
+    for (int i = 0; i < node->outputs; ++i) node->output_slots()[i].grad = Tensor();
   }
+  heap_.clear();
 }
 
 // --- what a backward function sees
@@ -251,6 +293,7 @@ void GradRef::give(Tensor&& gradient) {
   if (!pass_->adopt(*edge_, gradient)) pass_->deliver(*edge_, gradient);
 }
 
+const Tensor& detail::only_gradient(Node& node) noexcept { return node.output_slots()->grad; }
 bool Outputs::has(int i) const { return node_.output_slots()[i].grad.defined(); }
 Tensor Outputs::operator[](int i) const {
   const OutputSlot& out = node_.output_slots()[i];
@@ -288,7 +331,7 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, 
       const TensorImpl& root = roots[i].impl();
       Edge edge{root.node, root.node ? nullptr : roots[i].ref(), root.output};
       const NoGrad no_grad;
-      pass.deliver(edge, gradient);
+      pass.start(edge, gradient);
     }
     pass.run();
   } catch (...) {

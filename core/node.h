@@ -25,14 +25,16 @@ struct Node : RefCounted {
   void (*drop)(Node&) noexcept = nullptr;  ///< destroys the lambda
   std::uint64_t depth = 0;                 ///< longest way to a leaf: consumers are deeper than producers
   std::uint32_t block_bytes = 0;
+  std::uint32_t lambda_at = 0;  ///< in bytes from here
   std::uint16_t inputs = 0;
   std::uint16_t outputs = 0;
   bool released = false;  ///< backward has run: lambda and edges are gone
   bool queued = false;    ///< waits in the running backward pass
+  bool owned = false;     ///< that pass holds a reference to it
 
   OutputSlot* output_slots() noexcept;
   Edge* edges() noexcept;
-  void* lambda() noexcept;
+  void* lambda() noexcept { return reinterpret_cast<std::byte*>(this) + lambda_at; }
 
   /// Ends a node and, without recursion, every node only it kept alive.
   static void destroy(Node* node) noexcept;

@@ -34,6 +34,11 @@ struct Hooks {
 };
 
 namespace detail {
+static_assert(alignof(OutputSlot) <= sizeof(Node) && sizeof(Node) % alignof(OutputSlot) == 0);
+/// Where in a node's block its lambda begins.
+constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noexcept {
+  return (sizeof(Node) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge) + 15) / 16 * 16;
+}
 /// Drops what a node needed to run backward; its header and output slots stay.
 void release_node(Node& node) noexcept;
 /// Whether DetectAnomaly lives on this thread.
@@ -41,5 +46,8 @@ bool detecting_anomaly() noexcept;
 /// True for other than floating dtypes.
 bool all_finite(const Tensor& t);
 }  // namespace detail
+
+inline OutputSlot* Node::output_slots() noexcept { return reinterpret_cast<OutputSlot*>(this + 1); }
+inline Edge* Node::edges() noexcept { return reinterpret_cast<Edge*>(output_slots() + outputs); }
 
 }  // namespace rill

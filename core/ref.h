@@ -55,6 +55,9 @@ class Ref {
     if (object_ && object_->release()) T::destroy(object_);
   }
 
+  /// Gives the reference up without dropping it: the caller owns it and passes it to adopt() in the end.
+  [[nodiscard]] T* let_go() noexcept { return std::exchange(object_, nullptr); }
+
   T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }

@@ -30,16 +30,6 @@ bool is_row_major(const Shape& shape, const Strides& strides) noexcept {
   return true;
 }
 
-/// In-place verbs must not change what a recorded op may rely on.
-void check_in_place(const char* verb, const Tensor& t) {
-  check(
-      t.is_leaf(),
-      "{}: the tensor is the result of '{}' and has history; use detach() or the op that makes a new tensor",
-      verb, t.op_name());
-  check(!(grad_enabled() && t.requires_grad()),
-        "{}: a leaf that wants its gradient is changed while recording; use NoGrad", verb);
-}
-
 }  // namespace
 
 namespace detail {
@@ -209,88 +199,6 @@ Tensor Tensor::part(const Tensor& view) const {
   Tensor part = view.detach();
   part.impl().base = impl_;
   return part;
-}
-
-// --- in place
-// -----------------------------------------------------------------------------------------------------
-
-Tensor& Tensor::fill_(double value) {
-  check_in_place("fill_", *this);
-  visit(dtype(), [&]<class T>(Type<T>) {
-    T* to = data<T>();
-    for_each_run_in_memory_order<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
-      for (std::int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] = static_cast<T>(value);
-    });
-  });
-  return *this;
-}
-
-Tensor& Tensor::zero_() { return fill_(0); }
-
-Tensor& Tensor::copy_(const Tensor& source) {
-  check_in_place("copy_", *this);
-  check(broadcast_shapes("copy_", shape(), source.shape()) == shape(),
-        "copy_: shape {} does not broadcast to {}", source.shape(), shape());
-  if (source.impl().storage == impl().storage && !(source.ref() == impl_))
-    return copy_(source.clone());  // may overlap
-  const Strides from_strides = broadcast_strides(source.shape(), source.strides(), shape());
-  visit(dtype(), [&]<class T>(Type<T>) {
-    visit(source.dtype(), [&]<class U>(Type<U>) {
-      T* to = data<T>();
-      const U* from = source.data<U>();
-      for_each_run_in_memory_order<2>(shape(), {strides(), from_strides},
-                                      [&](auto at, std::int64_t n, auto step) {
-                                        T* y = to + at[0];
-                                        const U* x = from + at[1];
-                                        if (step[0] == 1 && step[1] == 1) {
-                                          for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(x[i]);
-                                        } else {
-                                          for (std::int64_t i = 0; i < n; ++i)
-                                            y[i * step[0]] = static_cast<T>(x[i * step[1]]);
-                                        }
-                                      });
-    });
-  });
-  return *this;
-}
-
-Tensor& Tensor::add_(const Tensor& other, double alpha) {
-  check_in_place("add_", *this);
-  check(dtype() == other.dtype(), "add_: dtypes {} and {} differ; use .to({})", name(dtype()),
-        name(other.dtype()), name(dtype()));
-  check(broadcast_shapes("add_", shape(), other.shape()) == shape(),
-        "add_: shape {} does not broadcast to {}", other.shape(), shape());
-  if (other.impl().storage == impl().storage && !(other.ref() == impl_))
-    return add_(other.clone(), alpha);  // may overlap
-  const Strides other_strides = broadcast_strides(other.shape(), other.strides(), shape());
-  visit_floating("add_", dtype(), [&]<class T>(Type<T>) {
-    T* to = data<T>();
-    const T* from = std::as_const(other).data<T>();
-    const T factor = static_cast<T>(alpha);
-    for_each_run_in_memory_order<2>(shape(), {strides(), other_strides},
-                                    [&](auto at, std::int64_t n, auto step) {
-                                      T* y = to + at[0];
-                                      const T* x = from + at[1];
-                                      if (step[0] == 1 && step[1] == 1) {
-                                        for (std::int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
-                                      } else {
-                                        for (std::int64_t i = 0; i < n; ++i)
-                                          y[i * step[0]] += factor * x[i * step[1]];
-                                      }
-                                    });
-  });
-  return *this;
-}
-
-Tensor& Tensor::mul_(double factor) {
-  check_in_place("mul_", *this);
-  visit_floating("mul_", dtype(), [&]<class T>(Type<T>) {
-    T* to = data<T>();
-    for_each_run_in_memory_order<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
-      for (std::int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] *= static_cast<T>(factor);
-    });
-  });
-  return *this;
 }
 
 }  // namespace rill

@@ -88,10 +88,6 @@ RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
   }
 }
 
-template <class T>
-using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
-                      std::int64_t ldc) noexcept;
-
 // The transpose of a square block as wide as a vector, to rows `width` apart: rounds of interleaving halves.
 template <class T, class Level, std::size_t... lane>
 RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::index_sequence<lane...>) noexcept {
@@ -134,8 +130,8 @@ using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
     }                                                                                               \
   };
 #if defined(__x86_64__)
-RILL_LEVEL(Avx512, 64, 3, 24, __attribute__((target("arch=x86-64-v4"))))
-RILL_LEVEL(Avx2, 32, 2, 12, __attribute__((target("arch=x86-64-v3"))))
+RILL_LEVEL(Avx512, 64, 3, 24, RILL_TARGET("x86-64-v4"))
+RILL_LEVEL(Avx2, 32, 2, 12, RILL_TARGET("x86-64-v3"))
 #endif
 RILL_LEVEL(Portable, 16, 2, 12, )
 #undef RILL_LEVEL

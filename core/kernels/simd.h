@@ -9,16 +9,22 @@
 /// plain function around it.
 #pragma once
 
-#if defined(RILL_SIMD_BASELINE)
+/// Compiles one function for a given processor, whatever the file is compiled for.
+#if defined(RILL_SIMD_NATIVE)
+#define RILL_TARGET(arch_)  // all is compiled for this machine, and other instruction sets cannot be mixed in
+#else
+#define RILL_TARGET(arch_) __attribute__((target("arch=" arch_)))
+#endif
+
+#if defined(RILL_SIMD_BASELINE) || defined(RILL_SIMD_NATIVE)
 #define RILL_KERNEL
 #elif defined(RILL_SIMD_V3)
-#define RILL_KERNEL __attribute__((target("arch=x86-64-v3")))
+#define RILL_KERNEL RILL_TARGET("x86-64-v3")
 #elif defined(RILL_SIMD_V4)
-#define RILL_KERNEL __attribute__((target("arch=x86-64-v4")))
+#define RILL_KERNEL RILL_TARGET("x86-64-v4")
 #elif defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__AVX512VL__)
-// ThreadSanitizer cannot start a program with resolvers, and clang 14 has no target_clones on templates. A
-// build whose flags already ask for AVX-512 has nothing to choose.
+    !defined(__SANITIZE_THREAD__)
+// ThreadSanitizer cannot start a program with resolvers, and clang 14 has no target_clones on templates.
 #define RILL_SIMD_DISPATCH
 #define RILL_KERNEL __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
@@ -40,9 +46,9 @@ enum class SimdLevel { baseline, v3, v4 };
 inline SimdLevel cpu_simd_level() noexcept {
 #if defined(RILL_SIMD_BASELINE) || !defined(__x86_64__)
   return SimdLevel::baseline;
-#elif defined(RILL_SIMD_V3)
+#elif defined(RILL_SIMD_V3) || (defined(RILL_SIMD_NATIVE) && defined(__AVX2__) && !defined(__AVX512VL__))
   return SimdLevel::v3;
-#elif defined(RILL_SIMD_V4)
+#elif defined(RILL_SIMD_V4) || (defined(RILL_SIMD_NATIVE) && defined(__AVX512VL__))
   return SimdLevel::v4;
 #else
   const bool v3 =
@@ -56,12 +62,8 @@ inline SimdLevel cpu_simd_level() noexcept {
 
 /// The level at which RILL_KERNEL functions run in this process.
 inline SimdLevel simd_level() noexcept {
-#if defined(RILL_SIMD_DISPATCH) || defined(RILL_SIMD_V3) || defined(RILL_SIMD_V4)
+#if defined(RILL_SIMD_DISPATCH) || defined(RILL_SIMD_V3) || defined(RILL_SIMD_V4) || defined(RILL_SIMD_NATIVE)
   return cpu_simd_level();
-#elif defined(__AVX512VL__)
-  return SimdLevel::v4;
-#elif defined(__AVX2__)
-  return SimdLevel::v3;
 #else
   return SimdLevel::baseline;
 #endif
