@@ -62,7 +62,7 @@ void Backward::enqueue(Node* node) {
   std::push_heap(heap_.begin(), heap_.end());
 }
 
-/// The tensor that collects the gradient of a leaf: grad() itself, or a side buffer while hooks have not seen it.
+/// Keeps alive a waiting node reached through `edge`: with the edge's own reference where the edge goes now.
 void Backward::hold(Edge& edge, bool edge_goes) noexcept {
   Node* node = edge.node.get();
   if (!node || !node->queued || node->owned) return;
