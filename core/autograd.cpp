@@ -22,6 +22,15 @@ void update_watching() noexcept { detail::watching = anomaly || observer; }
 
 bool detail::detecting_anomaly() noexcept { return anomaly; }
 
+bool detail::repeats(const Tensor& t) noexcept {
+  const TensorImpl& impl = *t.ref();
+  if (impl.contiguous) return false;
+  for (int d = 0; d < impl.shape.size(); ++d) {
+    if (impl.strides[d] == 0 && impl.shape[d] > 1) return true;
+  }
+  return false;
+}
+
 bool detail::all_finite(const Tensor& t) {
   if (!is_floating(t.dtype())) return true;
   const Tensor flat = t.detach().contiguous();

@@ -150,7 +150,7 @@ class Outputs {
  public:
   explicit Outputs(Node& node) noexcept : node_(node) {}
   bool has(int i) const;
-  /// The gradient of output i; zeros when none arrived.
+  /// The gradient of output i; zeros when none arrived. Throws unless the op has an output i.
   Tensor operator[](int i) const;
 
  private:
@@ -161,7 +161,8 @@ class Outputs {
 class Grads {
  public:
   Grads(Node& node, Backward* pass) noexcept : node_(node), pass_(pass) {}
-  GradRef operator[](int i) const noexcept;
+  /// Throws unless the op has an input i.
+  GradRef operator[](int i) const;
   Outputs outputs() const noexcept { return Outputs(node_); }
   /// Whether the graph will be run again: only without that may a backward function use up what it kept.
   bool keeps_graph() const noexcept;

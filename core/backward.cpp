@@ -103,16 +103,6 @@ Slot Backward::leaf_slot(TensorImpl& leaf) {
           beta};
 }
 
-namespace {
-/// Whether several elements are one place in memory, as in an expanded tensor.
-bool repeats(const Tensor& t) {
-  for (int d = 0; d < t.dim(); ++d) {
-    if (t.strides()[d] == 0 && t.shape()[d] > 1) return true;
-  }
-  return false;
-}
-}  // namespace
-
 Slot Backward::slot(Edge& edge) {
   if (edge.leaf) return leaf_slot(*edge.leaf);
   OutputSlot& out = edge.node->output_slots()[edge.output];
@@ -122,7 +112,7 @@ Slot Backward::slot(Edge& edge) {
     return {out.grad, 0};
   }
   const bool shared = out.grad.impl().storage->use_count() > 1 || out.grad.ref()->use_count() > 1;
-  if (shared || repeats(out.grad)) out.grad = out.grad.clone();
+  if (shared || detail::repeats(out.grad)) out.grad = out.grad.clone();
   out.grad.impl().storage->bump_version();
   return {out.grad, 1};
 }
@@ -257,7 +247,9 @@ void Backward::forget_touched() noexcept {
 // --- what a backward function sees
 // --------------------------------------------------------------------------------
 
-GradRef Grads::operator[](int i) const noexcept {
+GradRef Grads::operator[](int i) const {
+  check(i >= 0 && i < node_.inputs, "{}: the gradient of input {} was asked for, of {}", node_.name, i,
+        node_.inputs);
   Edge& edge = node_.edges()[i];
   return GradRef(edge.node || edge.leaf ? &edge : nullptr, pass_);
 }
@@ -294,9 +286,17 @@ void GradRef::give(Tensor&& gradient) {
 }
 
 const Tensor& detail::only_gradient(Node& node) noexcept { return node.output_slots()->grad; }
-bool Outputs::has(int i) const { return node_.output_slots()[i].grad.defined(); }
+namespace {
+const OutputSlot& output_slot(Node& node, int i) {
+  check(i >= 0 && i < node.outputs, "{}: the gradient of output {} was asked for, of {}", node.name, i,
+        node.outputs);
+  return node.output_slots()[i];
+}
+}  // namespace
+
+bool Outputs::has(int i) const { return output_slot(node_, i).grad.defined(); }
 Tensor Outputs::operator[](int i) const {
-  const OutputSlot& out = node_.output_slots()[i];
+  const OutputSlot& out = output_slot(node_, i);
   return out.grad.defined() ? out.grad : zeros(out.shape, out.dtype);
 }
 
@@ -306,7 +306,8 @@ Tensor Outputs::operator[](int i) const {
 namespace {
 Tensor root_gradient(const Tensor& root, const Tensor& given) {
   check(root.requires_grad(),
-        "backward: the tensor of shape {} has no history; set_requires_grad() on a leaf before computing it",
+        "backward: the tensor of shape {} has no history; set_requires_grad() on a leaf before computing it, "
+        "while recording (gradients themselves are not recorded: there are no gradients of gradients)",
         root.shape());
   if (!given.defined()) {
     check(root.numel() == 1,

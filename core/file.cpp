@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -113,6 +114,12 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
   write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+void flush_stdout() {
+  errno = 0;
+  check(std::fflush(stdout) == 0 && std::ferror(stdout) == 0, "standard output cannot be written: {}",
+        reason(errno != 0 ? errno : EIO));
 }
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {

@@ -43,6 +43,10 @@ class AtomicFile {
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
+/// Sends on what was printed to standard output; throws Error when it could not be written (a full disk, a
+/// closed descriptor). For the end of a program: a result that is lost is no success.
+void flush_stdout();
+
 /// The contents of a regular file of at most `max_bytes` bytes. Throws Error naming the file: missing,
 /// unreadable, not a regular file, too large.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);

@@ -43,6 +43,8 @@ constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noe
 void release_node(Node& node) noexcept;
 /// Whether DetectAnomaly lives on this thread.
 bool detecting_anomaly() noexcept;
+/// Whether several elements are one place in memory, as in an expanded tensor.
+bool repeats(const Tensor& t) noexcept;
 /// True for other than floating dtypes.
 bool all_finite(const Tensor& t);
 }  // namespace detail

@@ -226,18 +226,17 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 // ------------------------------------------------------------------------------------------
 enum class Reduction : std::uint8_t { none, mean, sum };
 struct CrossEntropyOptions {
-  Tensor weight = {};  ///< per class [C], constant
-  std::optional<std::int64_t> ignore_index =
-      std::nullopt;            ///< targets that count nowhere (PyTorch's default -100 is accepted here)
-  double label_smoothing = 0;  ///< in [0, 1]
-  Reduction reduction = Reduction::mean;  ///< mean divides by the weight of the targets that count
+  Tensor weight = {};                               ///< per class [C], constant
+  std::optional<std::int64_t> ignore_index = -100;  ///< targets that count nowhere; nullopt: none
+  double label_smoothing = 0;                       ///< in [0, 1]
+  Reduction reduction = Reduction::mean;            ///< mean divides by the weight of the targets that count
 };
 /// -log softmax(x)[target]: x [N, C], [C] or [N, C, d1, …] scores; target int64 [N], [] or [N, d1, …], or
 /// class probabilities of x's shape. A mean over no target is NaN, as in PyTorch.
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options = {});
 struct NllLossOptions {
   Tensor weight = {};
-  std::optional<std::int64_t> ignore_index = std::nullopt;
+  std::optional<std::int64_t> ignore_index = -100;
   Reduction reduction = Reduction::mean;
 };
 /// -x[target] for log-probabilities x [N, C], [C] or [N, C, d1, …].

@@ -41,7 +41,8 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
   impl->numel = numel(shape);
   impl->offset = offset;
   impl->shape = shape;
-  impl->strides = strides;
+  // Without elements any strides would do: all such tensors look alike, so that no op meets odd ones.
+  impl->strides = impl->numel == 0 ? contiguous_strides(shape) : strides;
   impl->contiguous = impl->numel == 0 || is_row_major(shape, strides);
   impl->storage = std::move(storage);
   return Tensor(std::move(impl));
@@ -178,7 +179,7 @@ void Tensor::set_grad(const Tensor& grad) {
         "set_grad: the gradient is {} {}, the tensor {} {}", name(grad.dtype()), grad.shape(), name(dtype()),
         shape());
   if (!impl().base) {
-    impl().grad = grad.detach().contiguous().ref();
+    impl().grad = grad.detach().contiguous().clone().ref();
     return;
   }
   TensorImpl& owner = *impl().base;

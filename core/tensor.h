@@ -111,6 +111,7 @@ class Tensor {
   /// The accumulated gradient; undefined before the first backward(). Of a part: the same view of its base's
   /// gradient.
   Tensor grad() const;
+  /// Makes a copy of `grad` the gradient; throws unless shape and dtype are this tensor's.
   void set_grad(const Tensor& grad);
   /// Forgets the gradient.
   void zero_grad();

@@ -9,7 +9,8 @@
 /// A schedule takes each group's learning rate at its construction as the base rate, sets the rate of epoch 0
 /// at once, and at each step() that of the next. "Epoch" is whatever step() is called after: an epoch or a
 /// batch. Rates follow from base rate and epoch alone, so set_lr() between steps does not last. Names and
-/// numbers are PyTorch's. The optimiser must live longer than the schedule.
+/// numbers are PyTorch's, but two schedules on one optimiser do not multiply: the later one sets the rate.
+/// Warm-up and decay together are one LambdaLR. The optimiser must live longer than the schedule.
 #pragma once
 
 #include <cstdint>

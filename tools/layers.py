@@ -35,7 +35,7 @@ PARTS = {
 # Files of core/ that stand on the ops: the catalogue, the umbrella and what is written with them.
 OPS_FILES = ("core/ops.h", "core/core.h", "core/gradcheck.h", "core/gradcheck.cpp")
 THIRD_PARTY = {
-    "cblas.h": ("core/kernels/gemm.cpp",),
+    "cblas.h": ("core/kernels/gemm.cpp", "tools/bench/floor.cpp"),
     "nlohmann/": ("core/safetensors_header.cpp", "examples/", "tools/", "tests/"),
     "CLI/": ("examples/", "tools/", "tests/"),
     "utf8proc.h": ("examples/", "tests/examples/"),

@@ -93,16 +93,18 @@ RILL_INLINE float tanh(float x) noexcept {
   return std::copysign(t / (2.0f + t), x);
 }
 
-/// 1 / (1 + e^-x) within 2.5 ulp for x above -87; below it stays at 1.6e-38, above 0. NaN for NaN.
+/// 1 / (1 + e^-x) within 2.5 ulp; 0 below -87.33, where the result would be denormal. NaN for NaN.
 RILL_INLINE float sigmoid(float x) noexcept {
-  const float below_top = x > 87.0f ? -87.0f : -x;
-  const float a = x < -87.0f ? 87.0f : below_top;
+  constexpr float largest = 87.33f;
+  const float below_top = x > largest ? -largest : -x;
+  const float a = x < -largest ? largest : below_top;
   constexpr float biased = detail::rounder + 127.0f;
   const float k = a * detail::log2e + biased;
   const float n = k - biased;
   const float r = (a - n * detail::ln2_high) - n * detail::ln2_low;
   const float scale = std::bit_cast<float>(std::bit_cast<std::uint32_t>(k) << 23);
-  return 1.0f / ((1.0f + scale) + scale * detail::expm1_reduced(r));
+  const float y = 1.0f / ((1.0f + scale) + scale * detail::expm1_reduced(r));
+  return x < -largest ? 0.0f : y;
 }
 
 RILL_INLINE double exp(double x) noexcept { return std::exp(x); }

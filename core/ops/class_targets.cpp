@@ -24,6 +24,7 @@ ClassTargets::ClassTargets(const char* op, const Tensor& target, std::int64_t cl
       ids[i] = -1;
       continue;
     }
+    check(classes > 0, "{}: the scores have no classes", op);
     check(ids[i] >= 0 && ids[i] < classes,
           "{}: target {} at row {} is outside 0..{}; set ignore_index to skip it", op, ids[i], i,
           classes - 1);

@@ -6,6 +6,7 @@
 
 #include <rill/core/autograd.h>
 #include <rill/core/kernels/simd.h>
+#include <rill/core/node_layout.h>
 #include <rill/core/ops/pointwise.h>
 #include <rill/core/strided.h>
 
@@ -20,6 +21,9 @@ void check_in_place(const char* verb, const Tensor& t) {
       verb, t.op_name());
   check(!(grad_enabled() && t.requires_grad()),
         "{}: a leaf that wants its gradient is changed while recording; use NoGrad", verb);
+  check(!detail::repeats(t),
+        "{}: several elements of shape {} with strides {} are one place in memory; change a clone()", verb,
+        t.shape(), t.strides());
 }
 
 /// y[i] = value.

@@ -89,8 +89,6 @@ namespace {
 
 /// [M,K]·[K,N], the node all plain products end in.
 Tensor matmul_2d(const Tensor& a, const Tensor& b) {
-  check(a.shape()[1] == b.shape()[0], "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(),
-        b.shape());
   Tensor y = empty({a.shape()[0], b.shape()[1]}, a.dtype());
   matmul_into({y, 0}, a, b);
   if (!is_recording({a, b})) return unrecorded("matmul", std::move(y));
@@ -128,8 +126,6 @@ Tensor bmm_3d(const Tensor& a, const Tensor& b) {
 
 /// Both operands at least matrices, one of them more: leading sizes broadcast.
 Tensor matmul_batched(const Tensor& a, const Tensor& b) {
-  check(a.size(-1) == b.size(-2), "matmul: inner sizes differ, {} x {}; transpose one side", a.shape(),
-        b.shape());
   const auto leading = [](const Tensor& t) {
     return Shape(std::span(t.shape().begin(), static_cast<std::size_t>(t.dim() - 2)));
   };
@@ -155,6 +151,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   check_same_dtype("matmul", a, b);
   check(a.dim() > 0 && b.dim() > 0, "matmul: shapes {} and {}; operands need at least one dimension",
         a.shape(), b.shape());
+  check(a.size(-1) == b.size(b.dim() == 1 ? 0 : -2), "matmul: inner sizes of {} and {} differ", a.shape(),
+        b.shape());
   if (a.dim() == 2 && b.dim() == 2) return matmul_2d(a, b);
   if (a.dim() == 1) {
     const Tensor y = matmul(unsqueeze(a, 0), b);
@@ -172,14 +170,17 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha) {
-  return add(mul(c, beta), mul(matmul(a, b), alpha));
+  const Tensor product = alpha == 1 ? matmul(a, b) : mul(matmul(a, b), alpha);
+  if (beta != 0) return add(beta == 1 ? c : mul(c, beta), product);
+  check(broadcast_shapes("addmm", c.shape(), product.shape()) == product.shape(),
+        "addmm: c {} does not broadcast to the product's {}", c.shape(), product.shape());
+  return product;  // whatever c holds, as in BLAS
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_same_dtype("linear", x, weight);
   check(weight.dim() == 2 && x.dim() > 0 && x.size(-1) == weight.size(1),
-        "linear: x {} and weight {} do not fit; x needs {} features at the end", x.shape(), weight.shape(),
-        weight.dim() == 2 ? weight.size(1) : 0);
+        "linear: x {} and weight {} do not fit; they are [..., in] and [out, in]", x.shape(), weight.shape());
   check(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "linear: bias {} does not fit weight {}",
         bias.defined() ? bias.shape() : Shape{}, weight.shape());
   if (bias.defined()) check_same_dtype("linear", x, bias);

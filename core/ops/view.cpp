@@ -234,8 +234,12 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t dim) {
+  check(x.dim() > 0, "split: a tensor without dimensions has nothing to split");
   std::int64_t total = 0;
-  for (std::int64_t size : sizes) total += size;
+  for (std::int64_t size : sizes) {
+    check(size >= 0, "split: size {} is negative", size);
+    total += size;
+  }
   check(total == x.size(dim), "split: the sizes add up to {}, dimension {} of {} has {}", total, dim,
         x.shape(), x.size(dim));
   std::vector<Tensor> pieces;
@@ -250,6 +254,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) {
   check(size > 0, "split: size {} must be positive", size);
+  check(x.dim() > 0, "split: a tensor without dimensions has nothing to split");
   const std::int64_t total = x.size(dim);
   std::vector<std::int64_t> sizes;
   for (std::int64_t start = 0; start < total; start += size) sizes.push_back(std::min(size, total - start));
@@ -259,6 +264,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) 
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
   check(chunks > 0, "chunk: {} chunks; at least 1", chunks);
+  check(x.dim() > 0, "chunk: a tensor without dimensions has nothing to split");
   const std::int64_t total = x.size(dim);
   return split(x, std::max<std::int64_t>((total + chunks - 1) / chunks, 1), dim);
 }

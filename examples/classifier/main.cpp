@@ -1,13 +1,14 @@
 // A sequence classifier: images as sequences of their rows, or, without data, the adding problem.
 #include <exception>
 #include <filesystem>
-#include <map>
+#include <limits>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <classifier/training.h>
 #include <rill/core/about.h>
+#include <rill/core/file.h>
 #include <rill/core/parallel.h>
 
 namespace {
@@ -87,23 +88,35 @@ void add_options(CLI::App& app, Options& o) {
   }
   app.add_option("--steps", o.steps, "length of the adding problem")
       ->check(CLI::Range(2, 100000))
-      ->capture_default_str();
-  app.add_option("--preset", o.preset,
-                 "30-64-2-10: rows padded to 30 features, hidden 64, 2 layers, 10 classes")
-      ->check(CLI::IsMember({"30-64-2-10"}));
+      ->capture_default_str()
+      ->excludes(data)
+      ->excludes(images);
+  auto* preset = app.add_option("--preset", o.preset,
+                                "30-64-2-10: rows padded to 30 features, hidden 64, 2 layers, 10 classes")
+                     ->check(CLI::IsMember({"30-64-2-10"}).description(""));
   using rill::nn::Cell;
-  app.add_option("--cell", o.sizes.cell, "gru or rau")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Cell>{{"gru", Cell::gru}, {"rau", Cell::rau}})
-                      .description(""));
-  app.add_option("--hidden", o.sizes.hidden_size)->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--layers", o.sizes.num_layers)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option_function<std::string>(
+         "--cell", [&o](const std::string& cell) { o.sizes.cell = cell == "gru" ? Cell::gru : Cell::rau; },
+         "gru or rau")
+      ->check(CLI::IsMember({"gru", "rau"}).description(""))
+      ->default_str("gru");
+  app.add_option("--hidden", o.sizes.hidden_size)
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str()
+      ->excludes(preset);
+  app.add_option("--layers", o.sizes.num_layers)
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->excludes(preset);
   app.add_option("--epochs", o.training.epochs, "of the adding problem: 500 steps each")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("--batch", o.training.batch)->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--lr", o.training.lr)->check(CLI::Range(0.0, 1e3))->capture_default_str();
+  app.add_option("--lr", o.training.lr)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--clip", o.training.clip)->check(CLI::Range(0.0, 1e30))->capture_default_str();
-  app.add_option("--seed", o.training.seed)->capture_default_str();
+  app.add_option("--seed", o.training.seed)
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+      ->capture_default_str();
   app.add_option("--threads", o.threads)->check(CLI::Range(1, 1024));
   app.add_option("--model", o.model, "safetensors file to write");
 }
@@ -136,6 +149,7 @@ int main(int argc, char** argv) try {
   } else {
     fmt::print("mean squared error {:.5f}\n", score.loss);
   }
+  rill::flush_stdout();
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "classifier: {}\n", error.what());

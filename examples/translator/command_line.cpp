@@ -2,12 +2,15 @@
 
 #include <exception>
 #include <functional>
+#include <limits>
 #include <map>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <rill/core/error.h>
+#include <rill/core/file.h>
 #include <rill/core/parallel.h>
 #include <translator/text.h>
 
@@ -17,13 +20,19 @@ namespace {
 /// What the chosen command does; filled while the command line is parsed.
 using Action = std::function<void()>;
 
+const CLI::Range seeds(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
+
+/// Refuses an empty name, as of a shell variable that is not set.
+const CLI::Validator named([](const std::string& name) { return name.empty() ? "the name is empty" : ""; },
+                           "");
+
 void add_threads(CLI::App& app, int& threads) {
   app.add_option("--threads", threads, "threads (default: all this process may use)")
       ->check(CLI::Range(1, 1024));
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& folder) {
-  return app.add_option("--model", folder, "the model's folder")->required();
+  return app.add_option("--model", folder, "the model's folder")->required()->check(named);
 }
 
 void add_beam(CLI::App& app, std::int64_t& beam) {
@@ -35,15 +44,25 @@ void add_beam(CLI::App& app, std::int64_t& beam) {
 template <class T>
 void add_choice(CLI::App& app, const std::string& name, T& value, const std::map<std::string, T>& choices,
                 const std::string& text) {
-  app.add_option(name, value, text)->transform(CLI::CheckedTransformer(choices).description(""));
+  std::vector<std::string> names;
+  std::string current;
+  for (const auto& [choice, meaning] : choices) {
+    names.push_back(choice);
+    if (meaning == value) current = choice;
+  }
+  app.add_option_function<std::string>(
+         name, [&value, choices](const std::string& choice) { value = choices.at(choice); }, text)
+      ->check(CLI::IsMember(names).description(""))
+      ->default_str(current);
 }
 
 /// The files that pairs are read from.
 void add_files(CLI::App& app, std::string& pairs, std::string& source, std::string& target,
                const std::string& without) {
-  auto* tsv = app.add_option("--pairs", pairs, "TSV file: source TAB target" + without);
-  auto* sources = app.add_option("--source", source, "parallel files: the sentences,")->excludes(tsv);
-  auto* targets = app.add_option("--target", target, "and their translations")->excludes(tsv);
+  auto* tsv = app.add_option("--pairs", pairs, "TSV file: source TAB target" + without)->check(named);
+  auto* sources =
+      app.add_option("--source", source, "parallel files: the sentences,")->excludes(tsv)->check(named);
+  auto* targets = app.add_option("--target", target, "and their translations")->excludes(tsv)->check(named);
   sources->needs(targets);
   targets->needs(sources);
 }
@@ -71,16 +90,17 @@ void add_training(CLI::App& app, TrainingOptions& o) {
   };
   number("--epochs", o.epochs, "at most so many", 1, 1000000);
   number("--batch", o.batch, "sentences a step", 1, 65536);
-  number("--lr", o.lr, "learning rate of Adam", 0.0, 1e3);
-  number("--clip", o.clip, "largest norm of the gradients", 0.0, 1e30);
+  app.add_option("--lr", o.lr, "learning rate of Adam")->check(CLI::PositiveNumber)->capture_default_str();
+  number("--clip", o.clip, "largest norm of the gradients; 0: any", 0.0, 1e30);
   number("--label-smoothing", o.label_smoothing, "share of probability spread over all words", 0.0, 1.0);
-  app.add_option("--seed", o.seed, "of all random numbers")->capture_default_str();
+  app.add_option("--seed", o.seed, "of all random numbers")->check(seeds)->capture_default_str();
 }
 
 void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) {
   CLI::App& app = *parent.add_subcommand("train", "learn to translate from sentence pairs");
   add_files(app, c.pairs, c.source, c.target, " (without files: the embedded corpus)");
-  app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)");
+  app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)")
+      ->check(named);
   add_model(app, c.folder);
   add_shape(app, c.model);
   add_training(app, c.training);
@@ -135,8 +155,8 @@ void add_commands(CLI::App& app, Values& v, Action& action) {
   attention.add_option("--out", v.out, "SVG file to write")->required();
   attention.callback([&] { action = [&] { draw_attention(v.folder, v.sentence, v.out); }; });
   CLI::App& corpus = *app.add_subcommand("corpus", "write the embedded English-French pairs");
-  corpus.add_option("--count", v.count, "pairs")->check(CLI::Range(1, 100000000))->capture_default_str();
-  corpus.add_option("--seed", v.seed, "which")->capture_default_str();
+  corpus.add_option("--count", v.count, "pairs")->check(CLI::Range(1, 1000000))->capture_default_str();
+  corpus.add_option("--seed", v.seed, "which")->check(seeds)->capture_default_str();
   corpus.add_option("--out", v.out, "TSV file to write")->required();
   corpus.callback([&] { action = [&] { write_corpus(v.count, v.seed, v.out); }; });
 }
@@ -156,6 +176,7 @@ int run(int argc, char** argv) try {
   }
   if (values.threads > 0) rill::set_num_threads(values.threads);
   action();
+  rill::flush_stdout();
   return stop_requested ? 130 : 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "translator: {}\n", safe(error.what()));

@@ -65,13 +65,16 @@ Languages languages_of(const std::vector<Pair>& pairs, std::int64_t min_count) {
   }
   out.source = source.vocabulary(min_count);
   out.target = target.vocabulary(min_count);
+  rill::check(!out.source.words().empty() && !out.target.words().empty(),
+              "--min-count {}: no word of the {} occurs so often; use a smaller number", min_count,
+              out.source.words().empty() ? "sources" : "targets");
   say(fmt::format("{} training pair{}; {} source words ({} kept), {} target words ({} kept)", pairs.size(),
                   pairs.size() == 1 ? "" : "s", source.types(), out.source.words().size(), target.types(),
                   out.target.words().size()));
   return out;
 }
 
-nlohmann::json summary(const TrainingResult& result, const Model& model, double train_pairs) {
+nlohmann::json summary(const TrainingResult& result, const Model& model, std::size_t train_pairs) {
   nlohmann::json out = {{"epochs", result.history.size()},
                         {"best_epoch", result.best_epoch},
                         {"interrupted", result.interrupted},
@@ -82,9 +85,9 @@ nlohmann::json summary(const TrainingResult& result, const Model& model, double 
   for (const EpochRecord& record : result.history) {
     seconds += record.seconds;
     if (record.epoch != result.best_epoch) continue;
-    out["loss"] = record.valid_loss;
-    out["perplexity"] = std::exp(record.valid_loss);
-    out["bleu"] = record.valid_bleu;
+    out["loss"] = number_or_null(record.valid_loss);
+    out["perplexity"] = number_or_null(std::exp(record.valid_loss));
+    out["bleu"] = number_or_null(record.valid_bleu);
   }
   if (!result.history.empty()) out["tokens_per_s"] = result.history.back().tokens_per_s;
   out["train_seconds"] = seconds;
@@ -92,6 +95,8 @@ nlohmann::json summary(const TrainingResult& result, const Model& model, double 
 }
 
 void check_folder(const TrainCommand& c) {
+  rill::check(!c.resume || std::filesystem::is_directory(c.folder),
+              "--resume: there is no folder {}; train without --resume first", safe(c.folder));
   std::error_code error;
   std::filesystem::create_directories(c.folder, error);
   rill::check(!error, "--model {}: the folder cannot be made: {}", c.folder, error.message());
@@ -116,7 +121,7 @@ void train(const TrainCommand& c) {
   if (result.stopped_early)
     say(fmt::format("stopped: no better loss or BLEU for {} epochs", c.training.patience));
   if (result.best_epoch > 0) say(fmt::format("{}: the model of epoch {}", safe(c.folder), result.best_epoch));
-  if (c.json) fmt::print("{}\n", summary(result, model, static_cast<double>(split.train.size())).dump());
+  if (c.json) fmt::print("{}\n", summary(result, model, split.train.size()).dump());
 }
 
 namespace {
@@ -131,7 +136,7 @@ void write_translations(const Model& model, std::vector<Tokens>& sentences, std:
   for (const Translation& translation : model.translate(sentences, beam)) {
     fmt::print("{}\n", model.languages().spacing.join(translation.tokens));
   }
-  rill::check(std::fflush(stdout) == 0, "translate: standard output cannot be written");
+  rill::flush_stdout();
   sentences.clear();
 }
 

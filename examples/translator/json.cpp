@@ -1,5 +1,6 @@
 #include <translator/json.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -52,6 +53,8 @@ json read_json(const std::string& path) {
         text, [strict = std::make_shared<Strictness>()](int depth, json::parse_event_t event, json& value) {
           return (*strict)(depth, event, value);
         });
+  } catch (const json::parse_error& error) {
+    rill::fail("{}: it is no JSON, or was cut off, at byte {}", safe(path), error.byte);
   } catch (const json::exception& error) {
     rill::fail("{}: {}", safe(path), safe(error.what()));
   } catch (const rill::Error& error) {
@@ -62,6 +65,8 @@ json read_json(const std::string& path) {
 void write_json(const std::string& path, const json& value) {
   rill::write_file_atomically(path, value.dump(2) + '\n');
 }
+
+json number_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
 Fields::Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {
   rill::check(object_.is_object(), "{}: it holds {}, not an object", where_, shown(object_));

@@ -18,6 +18,9 @@ nlohmann::json read_json(const std::string& path);
 /// Writes a value, two spaces an indent, replacing the file as a whole (see rill::write_file_atomically).
 void write_json(const std::string& path, const nlohmann::json& value);
 
+/// null for a number that is not finite, which JSON has no way to write.
+nlohmann::json number_or_null(double value);
+
 /// The fields of a JSON object, each asked for by name and kind.
 ///
 /// `where` is the beginning of every message: "model/config.json: 'hidden' is -3; it must be 1 to 65536".

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <rill/core/error.h>
+#include <rill/core/file.h>
+#include <rill/core/safetensors.h>
 #include <translator/batches.h>
 #include <translator/examples.h>
+#include <translator/fingerprint.h>
 #include <translator/json.h>
 
 namespace translator {
@@ -94,6 +99,8 @@ ModelOptions model_options_from_json(const nlohmann::json& json, const std::stri
   return o;
 }
 
+constexpr const char* words_key = "vocabularies";  // of the weights' metadata
+
 Model::Model(const ModelOptions& options, Languages languages, rill::Rng& rng)
     : options_(options),
       languages_(std::move(languages)),
@@ -119,17 +126,38 @@ Model Model::load(const std::filesystem::path& folder) {
   };
   rill::Rng rng(0);  // every parameter is loaded
   Model model(options, {words("source_vocabulary.json"), words("target_vocabulary.json"), spacing}, rng);
+  const rill::SafetensorsFile weights = rill::load_safetensors(folder / "model.safetensors");
+  const auto made_for = weights.metadata.find(words_key);
+  rill::check(
+      made_for != weights.metadata.end() && made_for->second == model.words_fingerprint(),
+      "{}: the weights were not trained with the vocabularies beside them; train again, or bring back "
+      "the files that belong together",
+      safe(folder.string()));
   model.network_.load(folder / "model.safetensors");
   model.network_.eval();
   return model;
 }
 
+std::string Model::words_fingerprint() const {
+  Fingerprint print;
+  print.add(languages_.source.to_json().dump());
+  print.add(languages_.target.to_json().dump());
+  return fmt::format("{:016x}", print.value());
+}
+
 void Model::save(const std::filesystem::path& folder) const {
-  write_json((folder / "source_vocabulary.json").string(), languages_.source.to_json());
-  write_json((folder / "target_vocabulary.json").string(), languages_.target.to_json());
-  write_json((folder / "config.json").string(),
-             {{"format", format}, {"model", to_json(options_)}, {"spacing", languages_.spacing.to_json()}});
-  network_.save(folder / "model.safetensors");
+  // All are written before any takes its place: a full disk leaves the old model whole.
+  const auto text = [](const nlohmann::json& value) { return value.dump(2) + '\n'; };
+  const std::vector<std::byte> weights =
+      rill::safetensors_to_bytes(network_.state_dict(), {{words_key, words_fingerprint()}});
+  rill::AtomicFile source(folder / "source_vocabulary.json"), target(folder / "target_vocabulary.json"),
+      config(folder / "config.json"), model(folder / "model.safetensors");
+  source.write(text(languages_.source.to_json()));
+  target.write(text(languages_.target.to_json()));
+  config.write(
+      text({{"format", format}, {"model", to_json(options_)}, {"spacing", languages_.spacing.to_json()}}));
+  model.write(weights);
+  for (rill::AtomicFile* file : {&source, &target, &config, &model}) file->commit();
 }
 
 std::vector<Translation> Model::translate(std::span<const Tokens> sentences, std::int64_t beam,

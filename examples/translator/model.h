@@ -54,8 +54,11 @@ class Model {
   /// Reads config.json, both vocabularies and model.safetensors. Throws rill::Error naming the file that is
   /// missing or wrong.
   static Model load(const std::filesystem::path& folder);
-  /// Writes these files, the parameters last.
+  /// Writes these files, or leaves those that are there when one cannot be written.
   void save(const std::filesystem::path& folder) const;
+
+  /// A number that other vocabularies would hardly have: it ties the weights to theirs.
+  std::string words_fingerprint() const;
 
   /// The translations of tokenised sentences, in their order; beam 1 is greedy. An empty sentence gives an
   /// empty translation.

@@ -16,6 +16,7 @@
 #include <translator/checkpoint.h>
 #include <translator/evaluate.h>
 #include <translator/examples.h>
+#include <translator/fingerprint.h>
 #include <translator/json.h>
 #include <translator/progress.h>
 
@@ -38,26 +39,25 @@ nlohmann::json to_json(const TrainingOptions& o) {
 
 namespace {
 
-/// A number that another set of pairs would hardly have (FNV-1a).
+/// A number that another set of pairs would hardly have.
 std::uint64_t fingerprint(const Examples& train, const Examples& valid) {
-  std::uint64_t hash = 1469598103934665603u;
-  const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  Fingerprint print;
   for (const Examples* examples : {&train, &valid}) {
     for (const auto* side : {&examples->sources, &examples->targets}) {
-      add(side->size());
+      print.add(std::uint64_t{side->size()});
       for (const auto& sentence : *side) {
-        for (std::int64_t id : sentence) add(static_cast<std::uint64_t>(id));
+        for (std::int64_t id : sentence) print.add(static_cast<std::uint64_t>(id));
       }
     }
   }
-  return hash;
+  return print.value();
 }
 
 nlohmann::json to_json(const EpochRecord& r) {
   return {{"epoch", r.epoch},
           {"train_loss", r.train_loss},
-          {"valid_loss", r.valid_loss},
-          {"valid_bleu", r.valid_bleu},
+          {"valid_loss", number_or_null(r.valid_loss)},
+          {"valid_bleu", number_or_null(r.valid_bleu)},
           {"lr", r.lr},
           {"tokens_per_s", r.tokens_per_s},
           {"seconds", r.seconds},
@@ -65,8 +65,9 @@ nlohmann::json to_json(const EpochRecord& r) {
 }
 
 EpochRecord epoch_record(const nlohmann::json& j) {
-  return {j.at("epoch"), j.at("train_loss"),   j.at("valid_loss"), j.at("valid_bleu"),
-          j.at("lr"),    j.at("tokens_per_s"), j.at("seconds"),    j.at("skipped_steps")};
+  const auto number = [&](const char* name) { return j.at(name).is_null() ? NAN : j.at(name).get<double>(); };
+  return {j.at("epoch"), j.at("train_loss"),   number("valid_loss"), number("valid_bleu"),
+          j.at("lr"),    j.at("tokens_per_s"), j.at("seconds"),      j.at("skipped_steps")};
 }
 
 /// One run: what is trained, and where it stands.
@@ -113,6 +114,7 @@ class Run {
   double seconds_ = 0;
   double best_bleu_ = -1;
   double best_loss_ = INFINITY;
+  bool trained_ = false;     // whether this run has made a step
   std::int64_t waited_ = 0;  // epochs without a better loss or BLEU
   TrainingResult result_;
 };
@@ -170,14 +172,14 @@ void Run::step(const TrainingBatch& batch, Progress& progress) {
       model_.network().loss(batch.source.ids, batch.source.lengths, batch.target_in, batch.target_out,
                             {.ignore_index = Vocabulary::pad, .label_smoothing = options_.label_smoothing});
   loss.backward();
-  optimizer_.step_clipped(options_.clip);
+  optimizer_.step_clipped(options_.clip > 0 ? options_.clip : INFINITY);
   const double value = loss.item();
   loss_sum_ += value * static_cast<double>(batch.tokens);
   tokens_ += batch.tokens;
   progress.batch(batch.tokens, value);
 }
 
-/// False when it was interrupted; the checkpoint is written then.
+/// False when it was interrupted; the checkpoint holds what was trained then.
 bool Run::train_epoch() {
   model_.network().train();
   rill::Rng order(options_.seed, static_cast<std::uint64_t>(epoch_));
@@ -187,9 +189,12 @@ bool Run::train_epoch() {
                     static_cast<std::int64_t>(batches.size() - next_batch_));
   for (; next_batch_ < batches.size(); ++next_batch_) {
     if (stop_requested) {
-      save(loss_sum_, tokens_, seconds_ + progress.seconds());
+      // Without a step there is nothing that an earlier run's checkpoint should make way for.
+      if (trained_ || !std::filesystem::exists(checkpoint()))
+        save(loss_sum_, tokens_, seconds_ + progress.seconds());
       return false;
     }
+    trained_ = true;
     step(training_batch(examples_, batches[next_batch_]), progress);
   }
   const double seconds = seconds_ + progress.seconds();
@@ -237,9 +242,11 @@ void Run::write_log() const {
   std::string csv =
       "epoch,train_loss,valid_loss,valid_perplexity,valid_bleu,lr,tokens_per_s,seconds,skipped_steps\n";
   for (const EpochRecord& r : result_.history) {
-    csv += fmt::format("{},{:.6f},{:.6f},{:.4f},{:.3f},{:.6g},{:.1f},{:.2f},{}\n", r.epoch, r.train_loss,
-                       r.valid_loss, std::exp(r.valid_loss), r.valid_bleu, r.lr, r.tokens_per_s, r.seconds,
-                       r.skipped_steps);
+    const std::string valid = std::isnan(r.valid_loss) ? ",,"
+                                                       : fmt::format("{:.6f},{:.4f},{:.3f}", r.valid_loss,
+                                                                     std::exp(r.valid_loss), r.valid_bleu);
+    csv += fmt::format("{},{:.6f},{},{:.6g},{:.1f},{:.2f},{}\n", r.epoch, r.train_loss, valid, r.lr,
+                       r.tokens_per_s, r.seconds, r.skipped_steps);
   }
   rill::write_file_atomically(folder_ / "log.csv", csv);
 }
@@ -255,7 +262,8 @@ TrainingResult Run::run() {
   while (epoch_ <= options_.epochs && waited_ < options_.patience) {
     if (!train_epoch()) {
       result_.interrupted = true;
-      if (result_.best_epoch == 0) model_.save(folder_);
+      // Half an epoch makes no model to replace another with, but is better than none.
+      if (!std::filesystem::exists(folder_ / "model.safetensors")) model_.save(folder_);
       return result_;
     }
     const EpochRecord& last = result_.history.back();

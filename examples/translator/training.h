@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ nlohmann::json to_json(const TrainingOptions& options);
 struct EpochRecord {
   std::int64_t epoch = 0;
   double train_loss = 0;  ///< label smoothing included, so higher than the loss itself
-  double valid_loss = 0;  ///< 0 without validation pairs
-  double valid_bleu = 0;
+  double valid_loss = std::numeric_limits<double>::quiet_NaN();  ///< NaN without validation pairs
+  double valid_bleu = std::numeric_limits<double>::quiet_NaN();
   double lr = 0;
   double tokens_per_s = 0;
   double seconds = 0;

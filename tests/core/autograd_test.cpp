@@ -104,6 +104,18 @@ TEST_CASE("autograd: a wrong gradient shape given by an op is an error") {
                     doctest::Contains("a gradient of float64 [1] was given for an input of float64 [2]"));
 }
 
+TEST_CASE("autograd: a gradient of an input or output that an op does not have is an error") {
+  const auto run = [](int input) {
+    const Tensor x = leaf({1, 1});
+    const Tensor y = rill::record("mine", x.detach().clone(), {x}, [input](const Tensor& dy, rill::Grads& d) {
+      if (auto dx = d[input]) dx.give(dy);
+    });
+    rill::sum(y).backward();
+  };
+  CHECK_THROWS_WITH(run(5), "mine: the gradient of input 5 was asked for, of 1");
+  CHECK_THROWS_WITH(run(-1), "mine: the gradient of input -1 was asked for, of 1");
+}
+
 TEST_CASE("autograd: an op with two results hears both gradients") {
   Tensor x = leaf({3});
   const auto both = [](const Tensor& t) {

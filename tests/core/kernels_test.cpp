@@ -136,14 +136,11 @@ TEST_CASE("math: tanh is within 2.5 ulp, odd, and saturates") {
 
 TEST_CASE("math: sigmoid is within 2.5 ulp and saturates") {
   const auto exact = [](double x) { return 1 / (1 + std::exp(-x)); };
-  CHECK(worst_ulps(sigmoid_all, exact, -87.0f, std::numeric_limits<float>::max()) < 2.5);
+  CHECK(worst_ulps(sigmoid_all, exact, -87.33f, std::numeric_limits<float>::max()) < 2.5);
   CHECK(one(sigmoid_all, 0.0f) == 0.5f);
   CHECK(one(sigmoid_all, infinity) == 1.0f);
   CHECK(one(sigmoid_all, 200.0f) == 1.0f);
-  for (const float x : {-87.5f, -200.0f, -infinity}) {
-    CHECK(one(sigmoid_all, x) > 0.0f);
-    CHECK(one(sigmoid_all, x) < 2e-38f);
-  }
+  for (const float x : {-87.34f, -200.0f, -3e38f, -infinity}) CHECK(one(sigmoid_all, x) == 0.0f);
   CHECK(std::isnan(one(sigmoid_all, not_a_number)));
 }
 

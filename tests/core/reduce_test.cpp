@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <rill/core/core.h>
@@ -124,6 +125,30 @@ TEST_CASE("reductions: over nothing") {
   Tensor leaf = rill::zeros({0, 3}, rill::float64).set_requires_grad();
   rill::backward(rill::sum(rill::sum(leaf, {0}) + rill::logsumexp(leaf, {0}, true)));
   CHECK(leaf.grad().shape() == rill::Shape{0, 3});
+}
+
+TEST_CASE("reductions: views without elements, whatever their strides") {
+  const Tensor narrow = rill::zeros({4, 3, 0}).permute({1, 2, 0});
+  const Tensor wide =
+      rill::zeros({0, 3, 2}).permute({2, 1, 0}).slice(0, 0, 2).unsqueeze(0).expand({2, 2, 3, 0});
+  for (const Tensor& x : {narrow, wide}) {
+    const Tensor plain = rill::zeros(x.shape());
+    for (std::int64_t dim = 0; dim < x.dim(); ++dim) {
+      for (const auto& f : std::vector<std::function<Tensor(const Tensor&)>>{
+               [&](const Tensor& t) { return sum(t, {dim}); },
+               [&](const Tensor& t) { return mean(t, {dim}); },
+               [&](const Tensor& t) { return prod(t, {dim}); },
+               [&](const Tensor& t) { return logsumexp(t, {dim}); },
+               [&](const Tensor& t) { return norm(t, 0, {dim}); },
+               [&](const Tensor& t) { return norm(t, 2, {dim}); },
+               [&](const Tensor& t) { return var(t, {dim}); },
+               [&](const Tensor& t) { return softmax(t, dim); },
+               [&](const Tensor& t) { return log_softmax(t, dim); },
+               [&](const Tensor& t) { return layer_norm(t, {t.size(-1)}); }}) {
+        CHECK(rill::to_string(f(x)) == rill::to_string(f(plain)));
+      }
+    }
+  }
 }
 
 TEST_CASE("sum: stays accurate over millions of float32") {

@@ -67,6 +67,24 @@ TEST_CASE("tensor: in-place verbs refuse tensors with history") {
   CHECK(w.fill_(3).to_vector() == std::vector<double>{3, 3});
 }
 
+TEST_CASE("tensor: an expanded tensor is not changed in place") {
+  rill::Tensor wide = rill::zeros({1, 2}).expand({3, 2});
+  const char* message =
+      "add_: several elements of shape [3, 2] with strides [0, 1] are one place in memory; change a clone()";
+  CHECK_THROWS_WITH(wide.add_(rill::ones({3, 2})), message);
+  CHECK_THROWS_AS(wide.mul_(2), rill::Error);
+  CHECK_THROWS_AS(wide.fill_(2), rill::Error);
+}
+
+TEST_CASE("tensor: set_grad takes a copy") {
+  rill::Tensor x = rill::ones({2}).set_requires_grad();
+  const rill::Tensor given = rill::ones({2});
+  x.set_grad(given);
+  rill::sum(x).backward();
+  CHECK(x.grad().to_vector() == std::vector<double>{2, 2});
+  CHECK(given.to_vector() == std::vector<double>{1, 1});
+}
+
 TEST_CASE("tensor: a part shares numbers and gradient with its base") {
   Tensor joined = rill::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {2, 3}).set_requires_grad();
   Tensor right = joined.part(joined.detach().narrow(1, 1, 2));

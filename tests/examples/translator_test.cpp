@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <filesystem>
+#include <string>
+
 #include <examples/temporary_folder.h>
 #include <rill/core/core.h>
 #include <translator/corpus.h>
@@ -84,6 +88,46 @@ TEST_CASE("translator: an interrupted run resumes to the same model as an uninte
   const auto result = translator::train(third, data.train, data.valid, options, parts.path(), true);
   CHECK(result.history.size() == 3);
   CHECK(bytes_of(whole / "model.safetensors") == bytes_of(parts / "model.safetensors"));
+}
+
+TEST_CASE("translator: an interruption in the first epoch leaves an earlier model and checkpoint alone") {
+  const Data data;
+  const TemporaryFolder folder;
+  const translator::TrainingOptions options{.epochs = 1, .batch = 16};
+  translator::Model good = new_model(data.train);
+  translator::train(good, data.train, data.valid, options, folder.path(), false);
+  const auto model = bytes_of(folder / "model.safetensors"),
+             checkpoint = bytes_of(folder / "checkpoint.safetensors");
+  translator::stop_requested = true;
+  translator::Model other = new_model(data.train);
+  CHECK(translator::train(other, data.train, data.valid, options, folder.path(), false).interrupted);
+  translator::stop_requested = false;
+  CHECK(bytes_of(folder / "model.safetensors") == model);
+  CHECK(bytes_of(folder / "checkpoint.safetensors") == checkpoint);
+}
+
+TEST_CASE("translator: weights beside other vocabularies are refused") {
+  const Data data;
+  const TemporaryFolder folder;
+  const translator::TrainingOptions options{.epochs = 1, .batch = 16};
+  translator::Model model = new_model(data.train);
+  translator::train(model, data.train, data.valid, options, folder.path(), false);
+  std::filesystem::copy_file(folder / "source_vocabulary.json", folder / "target_vocabulary.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  CHECK_THROWS_WITH_AS(translator::Model::load(folder.path()),
+                       doctest::Contains("the weights were not trained with the vocabularies beside them"),
+                       rill::Error);
+}
+
+TEST_CASE("translator: without held-out pairs there is no validation figure") {
+  const Data data;
+  const TemporaryFolder folder;
+  translator::Model model = new_model(data.train);
+  const auto result =
+      translator::train(model, data.train, {}, {.epochs = 1, .batch = 16}, folder.path(), false);
+  CHECK(std::isnan(result.history.front().valid_loss));
+  const std::string log = bytes_of(folder / "log.csv");
+  CHECK(log.find(",,,") != std::string::npos);
 }
 
 TEST_CASE("translator: resuming with other options, data or without a checkpoint is an error") {

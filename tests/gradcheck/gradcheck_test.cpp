@@ -45,9 +45,18 @@ TEST_CASE(
     FAIL_CHECK("'", name, "' is recorded but has no gradcheck row");
   for (const std::string& name : missing(seen, recorded))
     FAIL_CHECK("'", name, "' was recorded under a name no source holds");
+
+  std::set<std::string> named;
+  for (const test::GradcheckRow& row : rows) named.insert(row.op);
+  const std::set<std::string> modules = test::module_names_below(RILL_SOURCE_DIR "/nn");
+  CHECK(modules.size() >= 10);
+  for (const std::string& name : missing(modules, named))
+    FAIL_CHECK("the module ", name, " has no gradcheck row");
 }
 
-TEST_CASE("gradcheck table: the names of recorded ops are read from the sources") {
+TEST_CASE("gradcheck table: the names of modules and recorded ops are read from the sources") {
+  CHECK(test::module_names("class GRU final : public Module {") == std::set<std::string>{"GRU"});
+  CHECK(test::module_names("class Members {").empty());
   CHECK(test::recorded_names(R"(return record("add_up", y, {x}, [](auto&, auto&) {});)") ==
         std::set<std::string>{"add_up"});
   CHECK(test::recorded_names("record(\n      \"far\", y") == std::set<std::string>{"far"});

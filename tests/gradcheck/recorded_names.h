@@ -15,4 +15,8 @@ std::set<std::string> recorded_names(std::string_view source);
 /// The names in all .h and .cpp files below `room`.
 std::set<std::string> recorded_names_below(const std::filesystem::path& room);
 
+/// The classes that a source text derives from Module, and those in all headers below `room`.
+std::set<std::string> module_names(std::string_view source);
+std::set<std::string> module_names_below(const std::filesystem::path& room);
+
 }  // namespace test

@@ -1,3 +1,4 @@
+#include <rill/nn/dropout.h>
 #include <rill/nn/embedding.h>
 #include <rill/nn/gru.h>
 #include <rill/nn/layer_norm.h>
@@ -29,6 +30,12 @@ std::vector<GradcheckRow> rows_layers() {
       module_row<nn::Embedding>("Embedding", {.num_embeddings = 4, .embedding_dim = 3}, apply, {ids}));
   rows.push_back(
       module_row<nn::LayerNorm>("LayerNorm", {.normalized_shape = {2, 3}}, apply, {input({3, 2, 3}, 702)}));
+  rows.push_back({"Dropout",
+                  [](const Inputs& in) {
+                    rill::Rng rng(705);  // the same elements in each call
+                    return Inputs{nn::Dropout({.p = 0.4}, rng)(in[0])};
+                  },
+                  {input({3, 4}, 706)}});
   rows.push_back(
       module_row<nn::GRUCell>("GRUCell", {.input_size = 3, .hidden_size = 2},
                               [](const nn::GRUCell& m, const Inputs& in) { return Inputs{m(in[0], in[1])}; },

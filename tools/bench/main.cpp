@@ -7,6 +7,7 @@
 #include <bench/timing.h>
 #include <bench/workloads.h>
 #include <rill/core/about.h>
+#include <rill/core/file.h>
 #include <rill/core/parallel.h>
 
 namespace {
@@ -70,6 +71,7 @@ int main(int argc, char** argv) try {
     if (workload.name == name)
       workload.run(options, [&](nlohmann::ordered_json fields) { print(name, std::move(fields), json); });
   }
+  rill::flush_stdout();
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "rill-bench: {}\n", error.what());

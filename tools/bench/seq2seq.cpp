@@ -1,10 +1,10 @@
+#include <algorithm>
 #include <map>
 
 #include <bench/timing.h>
-#include <bench/workloads.h>
+#include <bench/training.h>
 #include <rill/core/core.h>
 #include <rill/nn/nn.h>
-#include <rill/optim/optim.h>
 
 namespace bench {
 namespace {
@@ -51,71 +51,63 @@ struct Data {
   }
 };
 
-/// Times of the parts of each step, in seconds.
-struct Times {
-  std::vector<double> forward, backward, optimizer, total;
-};
-
-/// One training step; returns the loss.
-double step(const rill::nn::Seq2Seq& model, rill::optim::Adam& adam, const Data& data, Times* times) {
-  const auto t0 = Clock::now();
-  adam.zero_grad();
-  const Tensor loss = model.loss(data.source, Tensor(), data.target_in, data.target_out);
-  const auto t1 = Clock::now();
-  loss.backward();
-  const auto t2 = Clock::now();
-  adam.step();
-  const auto t3 = Clock::now();
-  if (times) {
-    const auto add = [](std::vector<double>& to, auto from, auto till) {
-      to.push_back(std::chrono::duration<double>(till - from).count());
-    };
-    add(times->forward, t0, t1);
-    add(times->backward, t1, t2);
-    add(times->optimizer, t2, t3);
-    add(times->total, t0, t3);
+/// The products and pointwise passes of one training step.
+Work work_of(const Sizes& s) {
+  const std::int64_t h = s.hidden, directions = s.bidirectional ? 2 : 1;
+  const std::int64_t read = s.source_steps * s.batch, written = s.target_steps * s.batch;
+  Work work{.batch = s.batch,
+            .hidden = h,
+            .gate_steps = static_cast<double>(s.layers * directions * s.source_steps + s.target_steps),
+            .attention_steps = s.target_steps,
+            .positions = s.source_steps,
+            .rows = written,
+            .classes = s.target_words};
+  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+    work.add_linear(1, read, layer == 0 ? h : directions * h, 3 * h, directions);
+    work.add_linear(s.source_steps, read, h, 3 * h, directions);
   }
-  return loss.item();
+  work.add_linear(1, read, h, h);                         // keys
+  work.add_linear(s.target_steps, written, h, h);         // queries
+  work.add_linear(1, written, h, 3 * h);                  // embedded targets
+  work.add_linear(s.target_steps, written, h, 3 * h, 2);  // contexts and states
+  work.add_linear(1, written, 2 * h, s.target_words);
+  return work;
+}
+
+Sizes sizes_of(const std::string& size, const Options& options) {
+  Sizes s = sizes.at(size);
+  if (options.batch > 0) s.batch = options.batch;
+  return s;
 }
 
 }  // namespace
 
 void seq2seq(const std::string& size, const Options& options, const Emit& emit) {
-  constexpr std::size_t warm_up = 5, most_steps = 200, least_steps = 5;
-  Sizes s = sizes.at(size);
-  if (options.batch > 0) s.batch = options.batch;
+  const Sizes s = sizes_of(size, options);
+  rill::Rng rng(1);
+  const rill::nn::Seq2Seq model(network(s), rng);
+  const Data data(s, rng);
+  const auto loss = [&] { return model.loss(data.source, Tensor(), data.target_in, data.target_out); };
+  measure_training({model, loss, s.batch * s.target_steps, work_of(s)}, options, emit);
+}
+
+void decode(const std::string& size, const Options& options, const Emit& emit) {
+  const Sizes s = sizes_of(size, options);
   rill::Rng rng(1);
   rill::nn::Seq2Seq model(network(s), rng);
-  rill::optim::Adam adam(model.parameters());
+  model.eval();
   const Data data(s, rng);
-  const double first = step(model, adam, data, nullptr);
-  for (std::size_t i = 1; i < warm_up; ++i) step(model, adam, data, nullptr);
-  Times times;
-  double last = first;
-  const double processor = processor_seconds();
-  const auto begin = Clock::now();
-  while (times.total.size() < most_steps &&
-         (times.total.size() < least_steps || seconds_since(begin) < options.seconds)) {
-    last = step(model, adam, data, &times);
-  }
-  const double wall = seconds_since(begin);
-  const auto ms = [](const std::vector<double>& samples) { return 1e3 * median(samples); };
-  const std::int64_t items = s.batch * s.target_steps;
-  emit({{"metric", "train_step"},
-        {"optimizer", "adam"},
-        {"ms_median", ms(times.total)},
-        {"ms_p10", 1e3 * quantile(times.total, 0.1)},
-        {"ms_p90", 1e3 * quantile(times.total, 0.9)},
-        {"steps", times.total.size()},
-        {"forward_ms", ms(times.forward)},
-        {"backward_ms", ms(times.backward)},
-        {"optimizer_ms", ms(times.optimizer)},
-        {"items_per_step", items},
-        {"items_per_s", 1e3 * static_cast<double>(items) / ms(times.total)},
-        {"cores_used", (processor_seconds() - processor) / wall},
-        {"params", model.num_parameters()},
-        {"first_loss", first},
-        {"last_loss", last}});
+  // Every sentence takes all its steps: its end is never written.
+  const rill::nn::SearchOptions greedy{.start = 0, .end = 0, .banned = {0}, .max_steps = s.target_steps};
+  const std::vector<double> times = sample(options, [&] { model.search(data.source, Tensor(), greedy); });
+  const double ms = 1e3 * median(times);
+  emit({{"metric", "greedy_decode"},
+        {"batch", s.batch},
+        {"ms_median", ms},
+        {"ms_p10", 1e3 * quantile(times, 0.1)},
+        {"ms_p90", 1e3 * quantile(times, 0.9)},
+        {"runs", times.size()},
+        {"tokens_per_s", 1e3 * static_cast<double>(s.batch * s.target_steps) / ms}});
 }
 
 }  // namespace bench

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
+
+#include <bench/workloads.h>
 
 namespace bench {
 
@@ -40,6 +43,29 @@ double median_time(F&& f, double seconds = 0.6) {
     times.push_back(seconds_since(start));
   }
   return median(std::move(times));
+}
+
+/// The times of f() in seconds after five untimed calls: at most 200, and no more than fit the options' time
+/// once there are five. f may take whether the call is untimed.
+template <class F>
+std::vector<double> sample(const Options& options, F&& f) {
+  constexpr std::size_t warm_up = 5, most = 200, least = 5;
+  const auto call = [&](bool untimed) {
+    if constexpr (std::is_invocable_v<F&, bool>) {
+      f(untimed);
+    } else {
+      f();
+    }
+  };
+  for (std::size_t i = 0; i < warm_up; ++i) call(true);
+  std::vector<double> times;
+  const auto begin = Clock::now();
+  while (times.size() < most && (times.size() < least || seconds_since(begin) < options.seconds)) {
+    const auto start = Clock::now();
+    call(false);
+    times.push_back(seconds_since(start));
+  }
+  return times;
 }
 
 /// Processor time of this process so far, all threads, in seconds.

@@ -27,8 +27,13 @@ struct Workload {
 /// All workloads in the order they are listed to the user.
 const std::vector<Workload>& workloads();
 
-/// A training step of nn::Seq2Seq (forward, backward, Adam), in three sizes.
+/// A training step of nn::Seq2Seq (forward, backward, Adam): small, medium or large.
 void seq2seq(const std::string& size, const Options& options, const Emit& emit);
+/// Greedy decoding with the same networks.
+void decode(const std::string& size, const Options& options, const Emit& emit);
+/// A training step of a sequence classifier: small or large.
+void gru(const std::string& size, const Options& options, const Emit& emit);
+void rau(const std::string& size, const Options& options, const Emit& emit);
 /// Cost of an op, memory throughput of pointwise ops and softmax, speed of products.
 void micro(const Options& options, const Emit& emit);
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <parity/run.h>
+#include <rill/core/error.h>
 
 namespace rill::parity {
 
@@ -22,7 +23,9 @@ int program(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     return app.exit(e, out, err) == 0 ? 0 : 2;
   }
   try {
-    return run(directory, options, out).failed == 0 ? 0 : 1;
+    const bool passed = run(directory, options, out).failed == 0;
+    if (!out.flush()) fail("standard output cannot be written");
+    return passed ? 0 : 1;
   } catch (const std::exception& e) {
     err << "rill-parity: " << e.what() << '\n';
     return 2;

@@ -61,11 +61,7 @@ void add_reductions(OpTable& table) {
         return single(norm(c.tensor("x"), c.number("p", 2), c.dims_or_none("dim"), c.flag("keepdim", false)));
       }};
   table["cumsum"] = {{"x", "dim"}, [](Call& c) { return single(cumsum(c.tensor("x"), c.integer("dim"))); }};
-  table["prod"] = {{"x", "dim", "keepdim"}, [](Call& c) {
-                     if (c.has("dim"))
-                       throw Unsupported("prod: rill multiplies all elements, not along a dimension");
-                     return single(prod(c.tensor("x")));
-                   }};
+  table["prod"] = over_dims(prod);
 }
 
 }  // namespace rill::parity

@@ -1,0 +1,42 @@
+# Writes SOURCE, the program of the tutorial's CHAPTER: its blocks between ```cpp and ``` in their order, each behind a
+# #line that makes compilers and debuggers speak of the chapter.
+file(READ "${CHAPTER}" text)
+string(REPLACE "\\" "\\\\" place "${CHAPTER}")
+string(REPLACE "\"" "\\\"" place "${place}")
+
+set(source "")
+set(number 0)
+set(block "")  # what the open block is, empty outside
+# The lines are cut off one by one: a CMake list would split them at semicolons.
+while(NOT text STREQUAL "")
+  string(FIND "${text}" "\n" end)
+  string(SUBSTRING "${text}" 0 ${end} line)
+  if(end EQUAL -1)
+    set(text "")
+  else()
+    math(EXPR end "${end} + 1")
+    string(SUBSTRING "${text}" ${end} -1 text)
+  endif()
+  math(EXPR number "${number} + 1")
+
+  if(block STREQUAL "" AND line MATCHES "^```")
+    set(block "${line}")
+    set(opened ${number})
+    if(block STREQUAL "```cpp")
+      math(EXPR next "${number} + 1")
+      string(APPEND source "#line ${next} \"${place}\"\n")
+    endif()
+  elseif(line STREQUAL "```")
+    set(block "")
+  elseif(block STREQUAL "```cpp")
+    string(APPEND source "${line}\n")
+  endif()
+endwhile()
+
+if(NOT block STREQUAL "")
+  message(FATAL_ERROR "${CHAPTER}:${opened}: the block '${block}' has no end")
+endif()
+if(source STREQUAL "")
+  message(FATAL_ERROR "${CHAPTER}: there is no block that begins with ```cpp")
+endif()
+file(WRITE "${SOURCE}" "${source}")

@@ -1,0 +1,78 @@
+#include <map>
+
+#include <bench/training.h>
+#include <rill/core/core.h>
+#include <rill/nn/nn.h>
+
+namespace bench {
+namespace {
+
+using rill::Tensor;
+
+struct Sizes {
+  std::int64_t batch, input, hidden, layers, steps;
+};
+
+const std::map<std::string, Sizes> sizes = {
+    {"small", {32, 30, 64, 2, 50}},
+    {"large", {64, 512, 512, 1, 50}},
+};
+
+/// Recurrent layers, and scores of ten classes from the last step.
+template <class Layers>
+class Classifier final : public rill::nn::Module {
+ public:
+  Classifier(const Sizes& s, rill::Rng& rng)
+      : layers_({.input_size = s.input, .hidden_size = s.hidden, .num_layers = s.layers}, rng),
+        score_({.in_features = s.hidden, .out_features = classes}, rng) {}
+
+  static constexpr std::int64_t classes = 10;
+
+  Tensor operator()(const Tensor& x) const { return score_(layers_(x).output.select(0, -1)); }
+  void members(rill::nn::Members& m) const override { m("layers", layers_)("score", score_); }
+
+ private:
+  Layers layers_;
+  rill::nn::Linear score_;
+};
+
+/// The products and pointwise passes of one training step; the inputs want no gradient. A RAU's fourth gate
+/// counts as a third of a GRU's.
+Work work_of(const Sizes& s, std::int64_t gates) {
+  const std::int64_t rows = s.steps * s.batch, h = s.hidden;
+  Work work{.batch = s.batch,
+            .hidden = h,
+            .gate_steps = static_cast<double>(s.layers * s.steps) * static_cast<double>(gates) / 3};
+  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+    work.add_linear(1, rows, layer == 0 ? s.input : h, gates * h, 1, layer > 0);
+  }
+  work.add_linear(s.steps, rows, h, gates * h, s.layers);
+  if (gates == 4) work.add_linear(s.steps, rows, h, h, s.layers);
+  return work;
+}
+
+template <class Layers, std::int64_t gates>
+void train(const std::string& size, const Options& options, const Emit& emit) {
+  Sizes s = sizes.at(size);
+  if (options.batch > 0) s.batch = options.batch;
+  rill::Rng rng(1);
+  const Classifier<Layers> model(s, rng);
+  const Tensor x = rill::randn({s.steps, s.batch, s.input}, rng);
+  Tensor y = rill::empty({s.batch}, rill::int64);
+  for (std::int64_t& label : y.span<std::int64_t>())
+    label = static_cast<std::int64_t>(rng.below(Classifier<Layers>::classes));
+  const auto loss = [&] { return rill::cross_entropy(model(x), y); };
+  measure_training({model, loss, s.batch * s.steps, work_of(s, gates)}, options, emit);
+}
+
+}  // namespace
+
+void gru(const std::string& size, const Options& options, const Emit& emit) {
+  train<rill::nn::GRU, 3>(size, options, emit);
+}
+
+void rau(const std::string& size, const Options& options, const Emit& emit) {
+  train<rill::nn::RAU, 4>(size, options, emit);
+}
+
+}  // namespace bench
