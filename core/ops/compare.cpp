@@ -98,10 +98,11 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
 namespace {
 
 template <class Compare>
-Tensor compared(const char* op, const Tensor& a, const Tensor& b) {
+Tensor compared(const char* op, const Tensor& a, const Tensor& b, bool swapped = false) {
   check_same_dtype(op, a, b);
   const Tensor y = empty(broadcast_shapes(op, a.shape(), b.shape()), boolean);
-  visit(a.dtype(), [&]<class T>(Type<T>) { fill_from<bool, T, T>(y, Compare{}, {a, b}); });
+  const Tensor &left = swapped ? b : a, &right = swapped ? a : b;
+  visit(a.dtype(), [&]<class T>(Type<T>) { fill_from<bool, T, T>(y, Compare{}, {left, right}); });
   return y;
 }
 
@@ -131,8 +132,8 @@ Tensor eq(const Tensor& a, const Tensor& b) { return compared<std::equal_to<>>("
 Tensor ne(const Tensor& a, const Tensor& b) { return compared<std::not_equal_to<>>("ne", a, b); }
 Tensor lt(const Tensor& a, const Tensor& b) { return compared<std::less<>>("lt", a, b); }
 Tensor le(const Tensor& a, const Tensor& b) { return compared<std::less_equal<>>("le", a, b); }
-Tensor gt(const Tensor& a, const Tensor& b) { return compared<std::greater<>>("gt", a, b); }
-Tensor ge(const Tensor& a, const Tensor& b) { return compared<std::greater_equal<>>("ge", a, b); }
+Tensor gt(const Tensor& a, const Tensor& b) { return compared<std::less<>>("gt", a, b, true); }
+Tensor ge(const Tensor& a, const Tensor& b) { return compared<std::less_equal<>>("ge", a, b, true); }
 Tensor eq(const Tensor& a, double b) { return compared<std::equal_to<>>(a, b); }
 Tensor ne(const Tensor& a, double b) { return compared<std::not_equal_to<>>(a, b); }
 Tensor lt(const Tensor& a, double b) { return compared<std::less<>>(a, b); }

@@ -97,9 +97,10 @@ GradcheckFunction layer_function(const Layer& l, F f) {
 }
 
 template <class Unit>
-void same_layer(const Layer& l) {
+void same_layer(const Layer& l, const test::SameOptions& options = {}) {
   same(layer_function<Unit>(l, [](const auto&... a) { return Unit::fused(a...); }),
-       layer_function<Unit>(l, [](const auto&... a) { return Unit::composed(a...); }), inputs_of<Unit>(l));
+       layer_function<Unit>(l, [](const auto&... a) { return Unit::composed(a...); }), inputs_of<Unit>(l),
+       options);
 }
 
 Tensor random(const Shape& shape, std::uint64_t seed) {
