@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -22,7 +24,7 @@ namespace rill::memory {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t small_limit = std::size_t{1} << 20;  // above: the shared pool, by exact size
+constexpr std::size_t small_limit = std::size_t{1} << 20;  // above: the shared pool
 constexpr std::size_t page = 4096;
 constexpr std::int64_t thread_cache_limit = std::int64_t{128} << 20;
 constexpr std::size_t classes = 64;
@@ -56,46 +58,60 @@ void return_to_system(void* block, std::size_t bytes) noexcept {
   system_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
 }
 
-/// Large blocks of every thread, by exact size.
+std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page; }
+
+/// Large blocks of every thread. A free block serves any request for more than half of it, so that batches of ever
+/// other sizes share blocks; and what is free never exceeds a quarter of the most that was in use, and what is missing
+/// to it now, so that memory follows the need.
 class Pool {
  public:
-  void* take(std::size_t bytes) noexcept {
+  /// A block of at least `bytes` that was free, or null.
+  void* take(std::size_t bytes) noexcept try {
     std::lock_guard lock(mutex_);
-    auto at = blocks_.find(bytes);
-    if (at == blocks_.end() || at->second.empty()) return nullptr;
-    void* block = at->second.back();
-    at->second.pop_back();
-    cached_ -= static_cast<std::int64_t>(bytes);
+    const auto at = free_.lower_bound(bytes);
+    if (at == free_.end() || at->first > 2 * bytes) return nullptr;
+    void* block = at->second;
+    use(block, at->first);
+    cached_ -= static_cast<std::int64_t>(at->first);
+    free_.erase(at);
     return block;
+  } catch (...) {  // no memory for the list itself
+    return nullptr;
   }
 
-  /// False when the pool is full.
-  bool give(void* block, std::size_t bytes) noexcept try {
+  /// Notes a new block, and lets go of free ones where there would be too many bytes in all.
+  void add(void* block, std::size_t bytes) {
     std::lock_guard lock(mutex_);
-    if (cached_ + static_cast<std::int64_t>(bytes) > limit_) return false;
-    blocks_[bytes].push_back(block);
-    cached_ += static_cast<std::int64_t>(bytes);
-    return true;
-  } catch (...) {  // no memory for the list itself
-    return false;
+    use(block, bytes);
+    while (!free_.empty() && in_use_ + cached_ > most_in_use_ + most_in_use_ / 4)
+      drop(std::prev(free_.end()));
+  }
+
+  void give(void* block) noexcept {
+    std::lock_guard lock(mutex_);
+    const auto known = sizes_.find(block);
+    const std::size_t bytes = known->second;
+    sizes_.erase(known);
+    in_use_ -= static_cast<std::int64_t>(bytes);
+    if (RILL_BYPASS_CACHE || cached_ + static_cast<std::int64_t>(bytes) > limit_)
+      return return_to_system(block, bytes);
+    try {
+      free_.emplace(bytes, block);
+      cached_ += static_cast<std::int64_t>(bytes);
+    } catch (...) {  // no memory for the list itself
+      return_to_system(block, bytes);
+    }
   }
 
   void trim() noexcept {
     std::lock_guard lock(mutex_);
-    for (auto& [bytes, list] : blocks_) {
-      for (void* block : list) return_to_system(block, bytes);
-    }
-    blocks_.clear();
-    cached_ = 0;
+    while (!free_.empty()) drop(free_.begin());
   }
 
   void set_limit(std::int64_t bytes) noexcept {
-    {
-      std::lock_guard lock(mutex_);
-      limit_ = bytes;
-      if (cached_ <= limit_) return;
-    }
-    trim();
+    std::lock_guard lock(mutex_);
+    limit_ = bytes;
+    while (cached_ > limit_) drop(std::prev(free_.end()));
   }
 
   std::int64_t cached() noexcept {
@@ -104,10 +120,24 @@ class Pool {
   }
 
  private:
+  using Free = std::multimap<std::size_t, void*>;
+
+  void use(void* block, std::size_t bytes) {
+    sizes_.emplace(block, bytes);
+    in_use_ += static_cast<std::int64_t>(bytes);
+    most_in_use_ = std::max(most_in_use_, in_use_);
+  }
+  void drop(Free::iterator at) noexcept {
+    return_to_system(at->second, at->first);
+    cached_ -= static_cast<std::int64_t>(at->first);
+    free_.erase(at);
+  }
+
   std::mutex mutex_;
-  std::unordered_map<std::size_t, std::vector<void*>> blocks_;
-  std::int64_t cached_ = 0;
-  std::int64_t limit_ = std::int64_t{1} << 30;
+  Free free_;
+  std::unordered_map<void*, std::size_t> sizes_;  // of the blocks in use
+  std::int64_t cached_ = 0, in_use_ = 0, most_in_use_ = 0;
+  std::int64_t limit_ = std::int64_t{4} << 30;
 };
 
 /// Never destroyed: tensors may outlive every other static object.
@@ -213,17 +243,18 @@ ThreadCache* thread_cache() noexcept { return current ? current : start_cache();
   return block;
 }
 
-std::size_t round_large(std::size_t bytes) {
-  check(bytes <= SIZE_MAX - page, "memory: a block of {} bytes cannot exist", bytes);
-  return (bytes + page - 1) / page * page;
+[[gnu::noinline]] void* find_large(std::size_t bytes) {
+  check(bytes <= PTRDIFF_MAX - page, "memory: a block of {} bytes cannot exist", bytes);
+  const std::size_t rounded = whole_pages(bytes);
+  void* block = RILL_BYPASS_CACHE ? nullptr : pool().take(rounded);
+  if (block) return block;
+  block = take_from_system(rounded);
+  pool().add(block, rounded);
+  return block;
 }
 
 void* find_block(std::size_t bytes) {
-  if (bytes > small_limit) {
-    const std::size_t rounded = round_large(bytes);
-    void* block = RILL_BYPASS_CACHE ? nullptr : pool().take(rounded);
-    return block ? block : take_from_system(rounded);
-  }
+  if (bytes > small_limit) return find_large(bytes);
   const SizeClass c = size_class(bytes);
   ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
   void* block = cache ? cache->take(c) : nullptr;
@@ -242,11 +273,7 @@ void* allocate(std::size_t bytes) {
 
 void deallocate(void* block, std::size_t bytes) noexcept {
   if (!block) return;
-  if (bytes > small_limit) {
-    const std::size_t rounded = (bytes + page - 1) / page * page;
-    if (RILL_BYPASS_CACHE || !pool().give(block, rounded)) return_to_system(block, rounded);
-    return;
-  }
+  if (bytes > small_limit) return pool().give(block);
   const SizeClass c = size_class(bytes);
   ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
   cache ? cache->give(block, c) : return_to_system(block, c.bytes);

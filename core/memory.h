@@ -1,7 +1,8 @@
 /// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
 ///
-/// Small blocks come from free lists of the calling thread, one a size class; large ones from a shared pool
-/// by exact size. Under AddressSanitizer every block comes from the system, so that use after free is seen.
+/// Small blocks come from free lists of the calling thread, one a size class; large ones from a shared pool,
+/// where a free block serves any request for more than half of it and what is free is limited by what was in
+/// use. Under AddressSanitizer every block comes from the system, so that use after free is seen.
 /// Debug builds fill new blocks with bytes that read as NaN.
 #pragma once
 
@@ -26,7 +27,7 @@ void deallocate(void* block, std::size_t bytes) noexcept;
 Stats stats() noexcept;
 /// Gives the shared pool and the calling thread's free lists back to the system.
 void trim() noexcept;
-/// The most bytes the shared pool of large blocks keeps (default 1 GiB); what is above is given back at once.
+/// The most bytes the shared pool of large blocks keeps (default 4 GiB); what is above is given back at once.
 void set_cache_limit(std::int64_t bytes) noexcept;
 
 }  // namespace rill::memory
