@@ -60,9 +60,9 @@ void return_to_system(void* block, std::size_t bytes) noexcept {
 
 std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page; }
 
-/// Large blocks of every thread. A free block serves any request for more than half of it, so that batches of ever
-/// other sizes share blocks; and what is free never exceeds a quarter of the most that was in use, and what is missing
-/// to it now, so that memory follows the need.
+/// Large blocks of every thread. A free block serves any request for more than half of it, so that batches of
+/// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it, until all
+/// that is held is at most a quarter above the most that was ever in use.
 class Pool {
  public:
   /// A block of at least `bytes` that was free, or null.

@@ -130,5 +130,21 @@ TEST_CASE("memory: the cache limit is kept for large blocks") {
   const auto before = rill::memory::stats().cached_bytes;
   rill::empty({1 << 20});
   CHECK(rill::memory::stats().cached_bytes <= before + 4096);
-  rill::memory::set_cache_limit(std::int64_t{1} << 30);
+  rill::memory::set_cache_limit(std::int64_t{4} << 30);
 }
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("memory: a large block that is free serves any request for more than half of it") {
+  const auto allocations = [] { return rill::memory::stats().system_allocations; };
+  rill::empty({3 << 20});
+  const auto before = allocations();
+  for (std::int64_t n : {3 << 20, 2 << 20, (3 << 19) + 1024, 3 << 20}) rill::empty({n});
+  CHECK(allocations() == before);
+}
+
+TEST_CASE("memory: sizes that come once do not pile up") {
+  rill::memory::trim();
+  for (std::int64_t n = 1 << 19; n < 1 << 27; n += n / 3) rill::empty({n});
+  CHECK(rill::memory::stats().cached_bytes < std::int64_t{1} << 30);
+}
+#endif
