@@ -90,12 +90,24 @@ TEST_CASE("translator: an interrupted run resumes to the same model as an uninte
   CHECK(bytes_of(whole / "model.safetensors") == bytes_of(parts / "model.safetensors"));
 }
 
+namespace {
+
+/// A folder with the model and checkpoint of one epoch.
+struct TrainedFolder {
+  Data data;
+  TemporaryFolder folder;
+  translator::TrainingOptions options{.epochs = 1, .batch = 16};
+  TrainedFolder() {
+    translator::Model model = new_model(data.train);
+    translator::train(model, data.train, data.valid, options, folder.path(), false);
+  }
+};
+
+}  // namespace
+
 TEST_CASE("translator: an interruption in the first epoch leaves an earlier model and checkpoint alone") {
-  const Data data;
-  const TemporaryFolder folder;
-  const translator::TrainingOptions options{.epochs = 1, .batch = 16};
-  translator::Model good = new_model(data.train);
-  translator::train(good, data.train, data.valid, options, folder.path(), false);
+  const TrainedFolder trained;
+  const auto& [data, folder, options] = trained;
   const auto model = bytes_of(folder / "model.safetensors"),
              checkpoint = bytes_of(folder / "checkpoint.safetensors");
   translator::stop_requested = true;
@@ -107,11 +119,8 @@ TEST_CASE("translator: an interruption in the first epoch leaves an earlier mode
 }
 
 TEST_CASE("translator: weights beside other vocabularies are refused") {
-  const Data data;
-  const TemporaryFolder folder;
-  const translator::TrainingOptions options{.epochs = 1, .batch = 16};
-  translator::Model model = new_model(data.train);
-  translator::train(model, data.train, data.valid, options, folder.path(), false);
+  const TrainedFolder trained;
+  const TemporaryFolder& folder = trained.folder;
   std::filesystem::copy_file(folder / "source_vocabulary.json", folder / "target_vocabulary.json",
                              std::filesystem::copy_options::overwrite_existing);
   CHECK_THROWS_WITH_AS(translator::Model::load(folder.path()),
