@@ -82,7 +82,12 @@ class Pool {
   /// Notes a new block, and lets go of free ones where there would be too many bytes in all.
   void add(void* block, std::size_t bytes) {
     std::lock_guard lock(mutex_);
-    use(block, bytes);
+    try {
+      use(block, bytes);
+    } catch (...) {
+      return_to_system(block, bytes);
+      throw;
+    }
     while (!free_.empty() && in_use_ + cached_ > most_in_use_ + most_in_use_ / 4)
       drop(std::prev(free_.end()));
   }
