@@ -1,8 +1,10 @@
 /// Element types. A tensor's dtype is a run-time value; ops never promote, `Tensor::to` converts.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <rill/core/error.h>
@@ -96,6 +98,25 @@ decltype(auto) visit(DType dtype, F&& f) {
       break;
   }
   return f(Type<bool>{});
+}
+
+/// x as a To. Of a real number that an integer type cannot hold, NaN too, this makes the type's smallest,
+/// where C++ leaves the result open.
+template <class To, class From>
+constexpr To convert(From x) noexcept {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+    constexpr From low = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr From high = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    return x >= low && x < high ? static_cast<To>(x) : std::numeric_limits<To>::min();
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/// Throws "op: 0.5 is no value of int64" unless `dtype` holds the number; a floating dtype rounds it.
+inline void check_holds(const char* op, double value, DType dtype) {
+  const bool holds = is_floating(dtype) || (std::trunc(value) == value && std::fabs(value) < 0x1p63);
+  check(holds, "{}: {} is no value of {}", op, value, name(dtype));
 }
 
 }  // namespace rill

@@ -69,6 +69,7 @@ Tensor empty(const Shape& shape, DType dtype) {
 }
 
 Tensor full(const Shape& shape, double value, DType dtype) {
+  check_holds("full", value, dtype);
   Tensor t = empty(shape, dtype);
   visit(dtype, [&]<class T>(Type<T>) { std::fill_n(detail::raw<T>(t), t.numel(), static_cast<T>(value)); });
   return t;
@@ -143,7 +144,7 @@ std::vector<T> Tensor::to_vector() const {
   visit(dtype(), [&]<class U>(Type<U>) {
     const U* from = data<U>();
     for_each_run<1>(shape(), {strides()}, [&](auto at, std::int64_t n, auto step) {
-      for (std::int64_t i = 0; i < n; ++i) out.push_back(static_cast<T>(from[at[0] + i * step[0]]));
+      for (std::int64_t i = 0; i < n; ++i) out.push_back(convert<T>(from[at[0] + i * step[0]]));
     });
   });
   return out;

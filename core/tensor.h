@@ -7,6 +7,7 @@
 /// from several.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -79,7 +80,7 @@ class Tensor {
     check_type(dtype_of<T>);
     return reinterpret_cast<const T*>(impl().storage->data()) + impl().offset;
   }
-  /// All elements in order; only of a contiguous tensor.
+  /// All elements in order; only of a contiguous tensor. Mutable access counts as a change, as of data().
   template <class T>
   std::span<T> span() {
     check_contiguous();
@@ -94,7 +95,7 @@ class Tensor {
   template <class T = double>
   T item() const {
     check(numel() == 1, "item: a tensor of shape {} has {} elements; index it first", shape(), numel());
-    return visit(dtype(), [&]<class U>(Type<U>) { return static_cast<T>(*data<U>()); });
+    return visit(dtype(), [&]<class U>(Type<U>) { return convert<T>(*data<U>()); });
   }
   /// The elements in row-major order, copied and converted to T.
   template <class T = double>
@@ -185,10 +186,10 @@ class Tensor {
 Tensor empty(const Shape& shape, DType dtype = float32);  ///< uninitialised
 Tensor zeros(const Shape& shape, DType dtype = float32);
 Tensor ones(const Shape& shape, DType dtype = float32);
-Tensor full(const Shape& shape, double value, DType dtype = float32);
-Tensor arange(std::int64_t n, DType dtype = int64);                 ///< 0, 1, … n-1
-Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);   ///< uniform in [0, 1)
-Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  ///< normal, mean 0, deviation 1
+Tensor full(const Shape& shape, double value, DType dtype = float32);  ///< throws for 0.5 as int64
+Tensor arange(std::int64_t n, DType dtype = int64);                    ///< 0, 1, … n-1
+Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);      ///< uniform in [0, 1)
+Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);     ///< normal, mean 0, deviation 1
 Tensor empty_like(const Tensor& x);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
@@ -205,6 +206,12 @@ Tensor tensor(std::initializer_list<T> values, const Shape& shape) {
   return tensor(std::span<const T>(values.begin(), values.size()), shape);
 }
 Tensor tensor(const std::vector<bool>& values, const Shape& shape);
+/// Integers of other types, as in tensor({1, 2, 3}), become int64.
+template <std::integral T>
+requires(!std::same_as<T, bool> && !std::same_as<T, std::int64_t>) Tensor
+    tensor(std::span<const T> values, const Shape& shape) {
+  return tensor(std::vector<std::int64_t>(values.begin(), values.end()), shape);
+}
 /// A one-dimensional tensor of the values.
 template <class T>
 Tensor tensor(std::initializer_list<T> values) {

@@ -18,7 +18,7 @@ namespace detail {
 
 void check_source(const char* op, const Tensor& values, const Tensor& lengths, std::int64_t width) {
   check(values.dim() == 3, "{}: encoder outputs of shape {}; pass [steps, batch, size]", op, values.shape());
-  check(values.size(2) == width, "{}: encoder outputs {} have width {}, memory_size is {}", op,
+  check(values.size(2) == width, "{}: encoder outputs {} have width {}, the module was made for {}", op,
         values.shape(), values.size(2), width);
   if (!lengths.defined()) return;
   const std::int64_t steps = values.size(0), batch = values.size(1);

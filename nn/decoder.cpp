@@ -148,7 +148,7 @@ DecoderOutputs AttentionDecoder::run(const SequenceRows& rows, const Tensor& ids
   detail::check_memory("decoder", memory, rows.batch(), attention_ ? options_.attention_size : 0,
                        state.dtype());
   check(memory.values.size(2) == options_.memory_size,
-        "decoder: the memory {} has width {}, memory_size is {}", memory.values.shape(),
+        "decoder: the memory {} has width {}, the module was made for {}", memory.values.shape(),
         memory.values.size(2), options_.memory_size);
   const StepWeights w = weights();
   check(w.bias.dtype() == state.dtype(), "decoder: the parameters are {}, hidden is {}; use .to({})",

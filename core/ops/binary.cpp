@@ -128,10 +128,10 @@ struct Minimum {
   }
 };
 
-/// scale · x + offset: every scalar sum, difference, product and quotient by a number.
+/// scale · x + offset: sums, differences and products with a number are this loop under different names.
 struct Affine {
-  static constexpr const char* name = "affine";
   static constexpr Keeps keeps = Keeps::nothing;
+  const char* name;
   double scale, offset;
   template <class T>
   RILL_INLINE T forward(T x) const {
@@ -158,7 +158,7 @@ struct DivScalar {
 };
 
 struct RdivScalar {
-  static constexpr const char* name = "rdiv";
+  static constexpr const char* name = "rdiv_scalar";
   static constexpr Keeps keeps = Keeps::input;
   double dividend;
   template <class T>
@@ -195,11 +195,11 @@ Tensor pow(const Tensor& a, const Tensor& b) { return binary(Pow{}, a, b); }
 Tensor maximum(const Tensor& a, const Tensor& b) { return binary(Maximum{}, a, b); }
 Tensor minimum(const Tensor& a, const Tensor& b) { return binary(Minimum{}, a, b); }
 
-Tensor add(const Tensor& a, double b) { return unary(Affine{1, b}, a); }
-Tensor sub(const Tensor& a, double b) { return unary(Affine{1, -b}, a); }
-Tensor mul(const Tensor& a, double b) { return unary(Affine{b, 0}, a); }
+Tensor add(const Tensor& a, double b) { return unary(Affine{"add_scalar", 1, b}, a); }
+Tensor sub(const Tensor& a, double b) { return unary(Affine{"sub_scalar", 1, -b}, a); }
+Tensor mul(const Tensor& a, double b) { return unary(Affine{"mul_scalar", b, 0}, a); }
 Tensor div(const Tensor& a, double b) { return unary(DivScalar{b}, a); }
-Tensor rsub(const Tensor& a, double b) { return unary(Affine{-1, b}, a); }
+Tensor rsub(const Tensor& a, double b) { return unary(Affine{"rsub_scalar", -1, b}, a); }
 Tensor rdiv(const Tensor& a, double b) { return unary(RdivScalar{b}, a); }
 Tensor pow(const Tensor& a, double exponent) {
   return exponent == 2 ? square(a) : unary(PowScalar{exponent}, a);

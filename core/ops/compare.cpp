@@ -83,8 +83,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   check_mask("masked_fill", mask);
   check(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(),
         "masked_fill: the mask {} does not broadcast to {}", mask.shape(), x.shape());
-  const bool fits = is_floating(x.dtype()) || (std::trunc(value) == value && std::fabs(value) < 0x1p63);
-  check(fits, "masked_fill: {} is no value of {}", value, name(x.dtype()));
+  check_holds("masked_fill", value, x.dtype());
   const Tensor y = empty(x.shape(), x.dtype());
   visit(x.dtype(), [&]<class T>(Type<T>) {
     const T filling = static_cast<T>(value);

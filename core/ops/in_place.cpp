@@ -40,11 +40,11 @@ void fill_run(std::int64_t n, T value, T* y, std::int64_t sy) noexcept {
 template <class T, class U>
 void copy_run(std::int64_t n, const U* x, std::int64_t sx, T* y, std::int64_t sy) noexcept {
   if (sx != 1 || sy != 1) {
-    for (std::int64_t i = 0; i < n; ++i) y[i * sy] = static_cast<T>(x[i * sx]);
+    for (std::int64_t i = 0; i < n; ++i) y[i * sy] = convert<T>(x[i * sx]);
   } else if constexpr (std::is_same_v<T, U>) {
     std::memmove(y, x, static_cast<std::size_t>(n) * sizeof(T));
   } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(x[i]);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(x[i]);
   }
 }
 
@@ -112,6 +112,7 @@ bool may_overlap(const Tensor& to, const Tensor& from) noexcept {
 
 Tensor& Tensor::fill_(double value) {
   check_in_place("fill_", *this);
+  check_holds("fill_", value, dtype());
   visit(dtype(), [&]<class T>(Type<T>) {
     for_each_part<T>(
         *this, [&](T* y, std::int64_t sy, std::int64_t n) { fill_run(n, static_cast<T>(value), y, sy); });

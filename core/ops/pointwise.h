@@ -153,19 +153,18 @@ Tensor binary_forward(const Op& op, const Tensor& a, const Tensor& b) {
 /// Applies a pointwise op of one operand (see the head of this file).
 template <class Op>
 Tensor unary(const Op& op, const Tensor& x) {
-  return visit_floating(Op::name, x.dtype(), [&]<class T>(Type<T>) {
+  return visit_floating(op.name, x.dtype(), [&]<class T>(Type<T>) {
     Tensor y = detail::unary_forward<Op, T>(op, x);
-    if (!is_recording({x})) return unrecorded(Op::name, std::move(y));
+    if (!is_recording({x})) return unrecorded(op.name, std::move(y));
     if constexpr (Op::keeps == Keeps::nothing) {
-      return record(Op::name, std::move(y), {x}, [op](const Tensor& dy, Grads& d) {
+      return record(op.name, std::move(y), {x}, [op](const Tensor& dy, Grads& d) {
         detail::unary_backward<Op, T>(op, dy, nullptr, d[0].slot());
       });
     } else {
       const Tensor& kept = Op::keeps == Keeps::input ? x : y;
-      return record(Op::name, std::move(y), {x},
-                    [op, kept = save(kept, Op::name)](const Tensor& dy, Grads& d) {
-                      detail::unary_backward<Op, T>(op, dy, &kept, d[0].slot());
-                    });
+      return record(op.name, std::move(y), {x}, [op, kept = save(kept, op.name)](const Tensor& dy, Grads& d) {
+        detail::unary_backward<Op, T>(op, dy, &kept, d[0].slot());
+      });
     }
   });
 }

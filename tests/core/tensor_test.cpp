@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <rill/core/core.h>
 
@@ -15,8 +17,24 @@ TEST_CASE("tensor: factories give the stated values and dtypes") {
   CHECK(rill::tensor({true, false}).dtype() == rill::boolean);
   CHECK(rill::tensor(std::vector<bool>{true, false, true}, {3}).to_vector<bool>() ==
         std::vector<bool>{true, false, true});
+  CHECK(rill::tensor({1, 2, 3}).dtype() == rill::int64);
+  CHECK(rill::tensor(std::vector<unsigned>{7, 8}, {2}).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{7, 8});
   CHECK(rill::tensor({1.0f, 2.0f}, {2, 1}).shape() == rill::Shape{2, 1});
   CHECK_THROWS_WITH(rill::tensor({1.0f, 2.0f}, {3}), "tensor: 2 values do not fill shape [3] of 3 elements");
+}
+
+TEST_CASE("tensor: a number that the dtype cannot hold is an error, and conversion is defined for all") {
+  CHECK_THROWS_WITH(rill::full({2}, 0.5, rill::int64), "full: 0.5 is no value of int64");
+  CHECK_THROWS_WITH(rill::full({2}, 1e300, rill::int64), "full: 1e+300 is no value of int64");
+  CHECK_THROWS_WITH(rill::arange(2).fill_(std::nan("")), "fill_: nan is no value of int64");
+  CHECK(rill::full({1}, -0x1p62, rill::int64).item<std::int64_t>() == -(std::int64_t{1} << 62));
+  constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
+  const Tensor odd = rill::tensor({1e300, std::nan(""), -1e300, -0x1p63, 0x1p63, -2.9, 2.9});
+  const std::vector<std::int64_t> whole{smallest, smallest, smallest, smallest, smallest, -2, 2};
+  CHECK(odd.to(rill::int64).to_vector<std::int64_t>() == whole);
+  CHECK(odd.to_vector<std::int64_t>() == whole);
+  CHECK(rill::scalar(3e10).item<int>() == std::numeric_limits<int>::min());
 }
 
 TEST_CASE("tensor: copies share data and clones do not") {
@@ -62,7 +80,7 @@ TEST_CASE("tensor: in-place verbs refuse tensors with history") {
   Tensor w = rill::ones({2}).set_requires_grad();
   CHECK_THROWS_WITH(w.fill_(0), doctest::Contains("use NoGrad"));
   Tensor y = w * 2.0;
-  CHECK_THROWS_WITH(y.add_(w), doctest::Contains("result of 'affine'"));
+  CHECK_THROWS_WITH(y.add_(w), doctest::Contains("result of 'mul_scalar'"));
   const rill::NoGrad no_grad;
   CHECK(w.fill_(3).to_vector() == std::vector<double>{3, 3});
 }

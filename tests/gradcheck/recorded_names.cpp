@@ -43,7 +43,7 @@ Names names_below(const std::filesystem::path& room, Names (*names_of)(std::stri
 
 Names recorded_names(std::string_view source) {
   static const std::regex pattern(
-      R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* (?:op_)?name = |\breshape_ones\()"(\w+)")re");
+      R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* (?:op_)?name = |\breshape_ones\(|\bAffine\{)"(\w+)")re");
   return matches(source, pattern);
 }
 

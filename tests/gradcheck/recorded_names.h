@@ -9,7 +9,7 @@
 namespace test {
 
 /// The names in a source text: the literals of `record("name", …)` and of pointwise structs' `const char*
-/// name = "name"`.
+/// name = "name"`, also where one struct serves several names.
 std::set<std::string> recorded_names(std::string_view source);
 
 /// The names in all .h and .cpp files below `room`.

@@ -82,11 +82,17 @@ std::vector<GradcheckRow> rows_unary() {
   add(
       "clamp", [](const Tensor& x) { return rill::clamp(x, -1.0, 0.9); }, apart({2, 5}, 22));
   add(
-      "affine", [](const Tensor& x) { return 2.5 * x - 1.5 + (1.0 - x); }, input({2, 3}, 23));
+      "add_scalar", [](const Tensor& x) { return x + 1.5; }, input({2, 3}, 23));
+  add(
+      "sub_scalar", [](const Tensor& x) { return x - 1.5; }, input({2, 3}, 23));
+  add(
+      "mul_scalar", [](const Tensor& x) { return 2.5 * x; }, input({2, 3}, 23));
+  add(
+      "rsub_scalar", [](const Tensor& x) { return 1.0 - x; }, input({2, 3}, 23));
   add(
       "div_scalar", [](const Tensor& x) { return x / 3.0; }, input({2, 3}, 24));
   add(
-      "rdiv", [](const Tensor& x) { return 2.0 / x; }, apart({2, 3}, 25));
+      "rdiv_scalar", [](const Tensor& x) { return 2.0 / x; }, apart({2, 3}, 25));
   add(
       "pow_scalar", [](const Tensor& x) { return rill::pow(x, 1.7); }, positive({2, 3}, 26));
   return rows;

@@ -171,7 +171,7 @@ TEST_CASE("attention: parts that do not fit each other are an error that names b
   CHECK_THROWS_WITH_AS(attention(zeros({2, 3, 4}), memory),
                        "attention: hidden of shape [2, 3, 4]; pass [batch, 4] or [1, batch, 4]", Error);
   CHECK_THROWS_WITH_AS(attention.prepare(zeros({5, 3, 4})),
-                       "attention: encoder outputs [5, 3, 4] have width 4, memory_size is 6", Error);
+                       "attention: encoder outputs [5, 3, 4] have width 4, the module was made for 6", Error);
   CHECK_THROWS_WITH_AS(attention.prepare(zeros({15, 6})),
                        "attention: encoder outputs of shape [15, 6]; pass [steps, batch, size]", Error);
   CHECK_THROWS_WITH_AS(
