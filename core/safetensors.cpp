@@ -132,10 +132,15 @@ const Tensor& SafetensorsFile::at(std::string_view name) const {
 
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata) {
-  check_defined(tensors);
   AtomicFile file(path);
-  write_all(tensors, metadata, [&](std::span<const std::byte> bytes) { file.write(bytes); });
+  write_safetensors(file, tensors, metadata);
   file.commit();
+}
+
+void write_safetensors(AtomicFile& file, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  check_defined(tensors);
+  write_all(tensors, metadata, [&](std::span<const std::byte> bytes) { file.write(bytes); });
 }
 
 std::vector<std::byte> safetensors_to_bytes(const NamedTensors& tensors,

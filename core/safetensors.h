@@ -19,6 +19,8 @@
 
 namespace rill {
 
+class AtomicFile;
+
 /// Tensors with names, in order.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
@@ -41,6 +43,9 @@ struct SafetensorsFile {
 /// when the file cannot be written.
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
+/// The same into a file begun by the caller, who commits it: so that several files change together.
+void write_safetensors(AtomicFile& file, const NamedTensors& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
 /// Reads a file. Throws Error naming the file and what is wrong with it: missing or no regular file, a header
 /// that is cut off, too long (100 MB) or no strict JSON, names that come twice, another dtype, more than 8

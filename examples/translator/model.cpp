@@ -148,15 +148,13 @@ std::string Model::words_fingerprint() const {
 void Model::save(const std::filesystem::path& folder) const {
   // All are written before any takes its place: a full disk leaves the old model whole.
   const auto text = [](const nlohmann::json& value) { return value.dump(2) + '\n'; };
-  const std::vector<std::byte> weights =
-      rill::safetensors_to_bytes(network_.state_dict(), {{words_key, words_fingerprint()}});
   rill::AtomicFile source(folder / "source_vocabulary.json"), target(folder / "target_vocabulary.json"),
       config(folder / "config.json"), model(folder / "model.safetensors");
   source.write(text(languages_.source.to_json()));
   target.write(text(languages_.target.to_json()));
   config.write(
       text({{"format", format}, {"model", to_json(options_)}, {"spacing", languages_.spacing.to_json()}}));
-  model.write(weights);
+  rill::write_safetensors(model, network_.state_dict(), {{words_key, words_fingerprint()}});
   for (rill::AtomicFile* file : {&source, &target, &config, &model}) file->commit();
 }
 
