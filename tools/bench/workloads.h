@@ -34,6 +34,10 @@ void decode(const std::string& size, const Options& options, const Emit& emit);
 /// A training step of a sequence classifier: small or large.
 void gru(const std::string& size, const Options& options, const Emit& emit);
 void rau(const std::string& size, const Options& options, const Emit& emit);
+/// A training step of examples/custom_cell, whose cell is written from plain ops: small or large.
+void custom_cell(const std::string& size, const Options& options, const Emit& emit);
+/// Training steps against the number of steps, rows, hidden units and words, one varied at a time.
+void scaling(const Options& options, const Emit& emit);
 /// Cost of an op, memory throughput of pointwise ops and softmax, speed of products.
 void micro(const Options& options, const Emit& emit);
 

@@ -17,6 +17,7 @@ Workloads
     gru-small        I 30  H 64  2 layers T 50 B 32, Linear on the last step
     gru-large        I 512 H 512 1 layer  T 50 B 64
     rau-small/large  the same sizes with a RAU cell written in Python
+    cell-small/large the cell of rill's examples/custom_cell, H 64/256, T 50 B 32
     decode-small/medium   greedy decoding without gradients, tgt_len tokens each
     micro            per-op overhead, elementwise GB/s, matmul GFLOP/s
 
@@ -62,7 +63,7 @@ import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 
 from torch_models import (  # noqa: E402
-    BatchedDecoder, Encoder, GRUClassifier, RAUClassifier, TutorialDecoder)
+    BatchedDecoder, Encoder, GRUClassifier, RAUClassifier, TutorialDecoder, UpdateGateAdder)
 
 torch.set_num_threads(ARGS.threads)
 
@@ -134,6 +135,13 @@ def rnn_training(kind, size):
     x = torch.randn(c["batch"], c["steps"], c["inputs"])
     y = torch.randint(0, 10, (c["batch"],))
     return model, lambda: F.cross_entropy(model(x), y), c["batch"] * c["steps"]
+
+
+def custom_cell_training(size):
+    steps, batch = 50, ARGS.batch or 32
+    model = UpdateGateAdder(2, {"small": 64, "large": 256}[size])
+    x, y = torch.rand(steps, batch, 2), torch.rand(batch)
+    return model, lambda: F.mse_loss(model(x), y), batch * steps
 
 
 # ------------------------------------------------------------------ timing
@@ -274,6 +282,8 @@ def main():
         training_bench(*seq2seq_training(size))
     elif kind in ("gru", "rau") and size in RNN:
         training_bench(*rnn_training(kind, size))
+    elif kind == "cell" and size in ("small", "large"):
+        training_bench(*custom_cell_training(size))
     elif kind == "decode" and size in SEQ2SEQ:
         decode_bench(size)
     elif kind == "micro":

@@ -179,3 +179,22 @@ class GRUClassifier(nn.Module):
 
     def forward(self, x):
         return self.fc(self.gru(x)[0][:, -1])
+
+
+class UpdateGateAdder(nn.Module):
+    """examples/custom_cell: a cell of plain ops, one step after the other, and one number from its last state."""
+
+    def __init__(self, inputs, hidden):
+        super().__init__()
+        self.gate = nn.Linear(inputs + hidden, hidden)
+        self.candidate = nn.Linear(inputs + hidden, hidden)
+        self.out = nn.Linear(hidden, 1)
+        self.hidden = hidden
+
+    def forward(self, x):                                      # T x B x I -> B
+        h = x.new_zeros(x.size(1), self.hidden)
+        for row in x.unbind(0):
+            both = torch.cat((row, h), dim=1)
+            u = torch.sigmoid(self.gate(both) + 1.0)
+            h = u * h + (1.0 - u) * torch.tanh(self.candidate(both))
+        return self.out(h).squeeze(1)
