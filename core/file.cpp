@@ -49,15 +49,18 @@ void sync_folder(const std::filesystem::path& file) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& path)
-    : target_(resolve(path)), temporary_(temporary_name(target_)) {
+AtomicFile::AtomicFile(const std::filesystem::path& path) : target_(resolve(path)) {
   struct stat info {};
   const bool exists = ::stat(target_.c_str(), &info) == 0;
   rill::check(!exists || S_ISREG(info.st_mode), "write {}: it is {}; give the name of a file",
               target_.string(), S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  do {  // a killed process of the same number may have left such a name
+    temporary_ = temporary_name(target_);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) {
-    rill::fail("write {}: cannot make a file there: {}", target_.string(), reason(errno));
+    const int error = errno;
+    rill::fail("write {}: cannot make a file there: {}", target_.string(), reason(error));
   }
   if (exists) {
     ::fchmod(descriptor_, info.st_mode & 0777);  // the new file is as private as the old one
@@ -92,12 +95,17 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::sync() {
   rill::check(descriptor_ >= 0, "write {}: the file is already complete", target_.string());
-  const int synced = ::fsync(descriptor_) == 0 || errno == EINVAL ? 0 : errno;
-  const int closed = ::close(std::exchange(descriptor_, -1)) == 0 ? 0 : errno;
-  if (synced != 0 || closed != 0) {
-    fail("cannot be written", synced != 0 ? synced : closed);
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) {
+    fail("cannot be written", errno);
+  }
+}
+
+void AtomicFile::commit() {
+  sync();
+  if (::close(std::exchange(descriptor_, -1)) != 0) {
+    fail("cannot be written", errno);
   }
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
     fail("cannot be put in place", errno);

@@ -28,6 +28,8 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
+  /// Sends what was written to the disk; for several files that change together, before the first commit().
+  void sync();
   /// Makes what was written the file. Nothing can be written after it.
   void commit();
 

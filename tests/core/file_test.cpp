@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <rill/core/error.h>
@@ -140,4 +142,24 @@ TEST_CASE("file: reading") {
   CHECK_THROWS_WITH_AS(read_file(folder.path / "pipe", 9), doctest::Contains("it is not a file"),
                        rill::Error);
   CHECK_FALSE(read_file("/proc/self/status", 1 << 20).empty());  // a file that gives its size as 0
+}
+
+TEST_CASE("file: names that a killed process of the same number left are passed over") {
+  const Folder folder;
+  for (int i = 0; i < 200; ++i)
+    std::ofstream(folder.path / fmt::format(".a.{}-{}.part", ::getpid(), i)) << "old";
+  write_file_atomically(folder.path / "a", "new");
+  CHECK(contents(folder.path / "a") == "new");
+  CHECK(folder.entries() == 201);
+}
+
+TEST_CASE("file: after sync it is not yet there, after commit it is") {
+  const Folder folder;
+  AtomicFile file(folder.path / "a");
+  file.write("text");
+  file.sync();
+  CHECK_FALSE(fs::exists(folder.path / "a"));
+  file.commit();
+  CHECK(contents(folder.path / "a") == "text");
+  CHECK_THROWS_AS(file.sync(), rill::Error);
 }
