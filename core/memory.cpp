@@ -1,5 +1,7 @@
 #include <rill/core/memory.h>
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,6 +18,8 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define RILL_BYPASS_CACHE 1
+#elif defined(__has_feature)
+#define RILL_BYPASS_CACHE __has_feature(address_sanitizer)
 #else
 #define RILL_BYPASS_CACHE 0
 #endif
@@ -24,9 +28,9 @@ namespace rill::memory {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t small_limit = std::size_t{1} << 20;  // above: the shared pool
+constexpr std::size_t small_limit = std::size_t{256} << 10;  // above: the shared pool
 constexpr std::size_t page = 4096;
-constexpr std::int64_t thread_cache_limit = std::int64_t{128} << 20;
+constexpr std::int64_t thread_cache_limit = std::int64_t{32} << 20;
 constexpr std::size_t classes = 64;
 
 struct SizeClass {
@@ -53,8 +57,25 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
+/// Large blocks are mapped, so that what is given back is gone, and in large pages where the system has them.
+bool is_mapped(std::size_t bytes) noexcept { return !RILL_BYPASS_CACHE && bytes > small_limit; }
+
+void* ask_system(std::size_t bytes) noexcept {
+  if (!is_mapped(bytes)) return std::aligned_alloc(alignment, bytes);
+  void* block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) return nullptr;
+#ifdef MADV_HUGEPAGE
+  ::madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+  return block;
+}
+
 void return_to_system(void* block, std::size_t bytes) noexcept {
-  std::free(block);
+  if (is_mapped(bytes)) {
+    ::munmap(block, bytes);
+  } else {
+    std::free(block);
+  }
   system_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
 }
 
@@ -79,7 +100,14 @@ class Pool {
     return nullptr;
   }
 
-  /// Notes a new block, and lets go of free ones where there would be too many bytes in all.
+  /// Before a block of `bytes` comes from the system: lets go of free ones, lest there be too much in all.
+  void make_room(std::size_t bytes) noexcept {
+    std::lock_guard lock(mutex_);
+    const std::int64_t use = in_use_ + static_cast<std::int64_t>(bytes), most = std::max(most_in_use_, use);
+    while (!free_.empty() && use + cached_ > most + most / 4) drop(std::prev(free_.end()));
+  }
+
+  /// Notes a new block.
   void add(void* block, std::size_t bytes) {
     std::lock_guard lock(mutex_);
     try {
@@ -88,8 +116,6 @@ class Pool {
       return_to_system(block, bytes);
       throw;
     }
-    while (!free_.empty() && in_use_ + cached_ > most_in_use_ + most_in_use_ / 4)
-      drop(std::prev(free_.end()));
   }
 
   void give(void* block) noexcept {
@@ -111,6 +137,7 @@ class Pool {
   void trim() noexcept {
     std::lock_guard lock(mutex_);
     while (!free_.empty()) drop(free_.begin());
+    most_in_use_ = in_use_;
   }
 
   void set_limit(std::int64_t bytes) noexcept {
@@ -231,10 +258,10 @@ struct ThreadCacheOwner {
 ThreadCache* thread_cache() noexcept { return current ? current : start_cache(); }
 
 [[gnu::noinline]] void* take_from_system(std::size_t bytes) {
-  void* block = std::aligned_alloc(alignment, bytes);
+  void* block = ask_system(bytes);
   if (!block) {
     trim();
-    block = std::aligned_alloc(alignment, bytes);
+    block = ask_system(bytes);
   }
   check(block != nullptr,
         "memory: the system has no block of {} bytes ({} bytes are in use); use smaller sizes or batches",
@@ -253,6 +280,7 @@ ThreadCache* thread_cache() noexcept { return current ? current : start_cache();
   const std::size_t rounded = whole_pages(bytes);
   void* block = RILL_BYPASS_CACHE ? nullptr : pool().take(rounded);
   if (block) return block;
+  pool().make_room(rounded);
   block = take_from_system(rounded);
   pool().add(block, rounded);
   return block;

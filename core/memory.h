@@ -1,8 +1,8 @@
 /// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
 ///
-/// Small blocks come from free lists of the calling thread, one a size class; large ones from a shared pool,
-/// where a free block serves any request for more than half of it and what is free is limited by what was in
-/// use. Under AddressSanitizer every block comes from the system, so that use after free is seen.
+/// Blocks of up to 256 KiB come from free lists of the calling thread, one a size class; larger ones from a
+/// shared pool, where a free block serves any request for more than half of it and what is free is limited by
+/// what was in use. Under AddressSanitizer every block comes from the system, so that use after free is seen.
 /// Debug builds fill new blocks with bytes that read as NaN.
 #pragma once
 
