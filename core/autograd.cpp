@@ -113,6 +113,11 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
   const std::size_t bytes = lambda_at + lambda_bytes;
   check(inputs.size() <= UINT16_MAX && bytes <= UINT32_MAX, "{}: {} inputs are too many for one op", name,
         inputs.size());
+  for (const Tensor& y : outputs) {
+    check(!y.impl().node && !y.impl().requires_grad && !y.impl().base,
+          "{}: a result of shape {} is a tensor that has a gradient already; record a new one", name,
+          y.shape());
+  }
   Node* node = new (memory::allocate(bytes)) Node;
   node->name = name;
   node->run = run;
@@ -129,6 +134,7 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
     Edge* edge = new (&node->edges()[i]) Edge;
     if (!inputs[i].defined()) continue;
     const TensorImpl& input = inputs[i].impl();
+    edge->dtype = input.dtype;
     if (input.node) {
       edge->node = input.node;
       edge->output = input.output;
@@ -180,8 +186,14 @@ void Saved::stale() const {
 // --------------------------------------------------------------------------------------------------------
 
 Tensor Hooks::apply(Tensor gradient) const {
-  for (const auto& function : functions) {
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const std::function<Tensor(const Tensor&)> function = functions[i];  // it may register another
+    const Ref<Storage> storage = gradient.impl().storage;
+    const std::uint32_t version = storage->version();
     const Tensor replaced = function(gradient);
+    check(storage->version() == version,
+          "hook: the gradient of shape {} was changed in place, others may share it; return a new tensor",
+          gradient.shape());
     if (!replaced.defined()) continue;
     check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype(),
           "hook: the gradient is {} {}, its replacement {} {}", name(gradient.dtype()), gradient.shape(),
@@ -191,9 +203,32 @@ Tensor Hooks::apply(Tensor gradient) const {
   return gradient;
 }
 
+namespace {
+/// The hook of a part as one of its base, whose gradient it sees a view of.
+std::function<Tensor(const Tensor&)> hook_of_base(const TensorImpl& part,
+                                                  std::function<Tensor(const Tensor&)> hook) {
+  const std::int64_t offset = part.offset - part.base->offset;
+  return [shape = part.shape, strides = part.strides, offset, hook = std::move(hook)](const Tensor& whole) {
+    const auto part_of = [&](const Tensor& t) {
+      return detail::make_view(t.impl().storage, t.dtype(), shape, strides, t.impl().offset + offset);
+    };
+    const Tensor dense = whole.contiguous();
+    const Tensor replaced = hook(part_of(dense));
+    if (!replaced.defined()) return Tensor();
+    check(replaced.shape() == shape && replaced.dtype() == whole.dtype(),
+          "hook: the gradient is {} {}, its replacement {} {}", name(whole.dtype()), shape,
+          name(replaced.dtype()), replaced.shape());
+    Tensor changed = dense.clone();
+    part_of(changed).copy_(replaced);
+    return changed;
+  };
+}
+}  // namespace
+
 void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   check(requires_grad(), "register_hook: the tensor has no gradient; use set_requires_grad()");
   TensorImpl& target = impl();
+  if (target.base) hook = hook_of_base(target, std::move(hook));
   Hooks*& hooks = target.node ? target.node->output_slots()[target.output].hooks : base().impl().hooks;
   if (!hooks) hooks = new Hooks;
   hooks->functions.push_back(std::move(hook));

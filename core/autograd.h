@@ -235,8 +235,9 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 }  // namespace detail
 
 /// Makes y the result of an op: when one of the inputs wants a gradient, keeps `backward(const Tensor& dy,
-/// Grads& d)`. y must be fresh (made by the op), and `backward` must not hold a recorded tensor: use save().
-/// Returns y. Undefined inputs are allowed (an absent bias) and never asked for.
+/// Grads& d)`. y must be fresh (made by the op; one with a gradient is an error), and `backward` must not
+/// hold a recorded tensor: use save(). dy may have any strides, even those of an expanded tensor. Returns y.
+/// Undefined inputs are allowed (an absent bias) and never asked for.
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
@@ -267,9 +268,9 @@ struct BackwardOptions {
 };
 
 /// Accumulates Σ_k d(root_k)/d(leaf) · gradient_k into every leaf's grad(). An undefined gradient means 1 and
-/// needs a root of one element. Iterative, in an order fixed by the graph. A backward function that throws
-/// leaves the leaves that were touched without a gradient. Throws when a root has no history or was run
-/// before without `keep`.
+/// needs a root of one element. Iterative, in an order fixed by the graph, without denormal numbers. A hook
+/// or backward function that throws leaves the leaves that were touched without a gradient; without `keep`,
+/// what ran until then cannot run again. Throws when a root has no history or was run before without `keep`.
 void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options = {});
 void backward(const Tensor& root, BackwardOptions options = {});
 

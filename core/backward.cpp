@@ -6,6 +6,7 @@
 
 #include <rill/core/autograd.h>
 #include <rill/core/node_layout.h>
+#include <rill/core/parallel.h>
 
 namespace rill {
 
@@ -38,7 +39,8 @@ class Backward {
   static void hold(Edge& edge, bool edge_goes) noexcept;
   static void hold_reached(Node& node, bool edges_go) noexcept;
   Tensor& leaf_target(TensorImpl& leaf);
-  Slot leaf_slot(TensorImpl& leaf);
+  Slot leaf_slot(const Edge& edge);
+  static void clear_outputs(Node& node) noexcept;
   void run_node(Node& node);
   void check_finite(Node& node);
   void finish_hooks();
@@ -89,8 +91,17 @@ Tensor& Backward::leaf_target(TensorImpl& leaf) {
   return leaf.hooks ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
 }
 
-Slot Backward::leaf_slot(TensorImpl& leaf) {
+void detail::check_not_converted(const char* name, const TensorImpl& owner, DType recorded) {
+  check(owner.dtype == recorded,
+        "{}: a leaf of shape {} was converted from {} to {} since; take the parameter from the module again "
+        "and run forward again",
+        name, owner.shape, rill::name(recorded), rill::name(owner.dtype));
+}
+
+Slot Backward::leaf_slot(const Edge& edge) {
+  TensorImpl& leaf = *edge.leaf;
   TensorImpl& owner = leaf.base ? *leaf.base : leaf;
+  detail::check_not_converted("backward", owner, edge.dtype);
   Tensor& target = leaf_target(owner);
   const bool fresh = !target.defined();
   const bool whole = leaf.numel == owner.numel;
@@ -104,7 +115,7 @@ Slot Backward::leaf_slot(TensorImpl& leaf) {
 }
 
 Slot Backward::slot(Edge& edge) {
-  if (edge.leaf) return leaf_slot(*edge.leaf);
+  if (edge.leaf) return leaf_slot(edge);
   OutputSlot& out = edge.node->output_slots()[edge.output];
   if (!out.grad.defined()) {
     enqueue(edge.node.get());
@@ -132,6 +143,7 @@ void Backward::deliver(Edge& edge, const Tensor& gradient) {
       return;
     }
   } else if (!edge.leaf->base) {
+    detail::check_not_converted("backward", *edge.leaf, edge.dtype);
     Tensor& target = leaf_target(*edge.leaf);
     if (target.defined()) {
       target.add_(gradient);
@@ -163,6 +175,7 @@ bool Backward::adopt(Edge& edge, Tensor& gradient) {
       given.storage->bytes() == static_cast<std::size_t>(given.numel) * item_size(given.dtype);
   const bool same_layout =
       leaf.base ? given.strides == leaf.strides && leaf.offset == owner.offset : given.contiguous;
+  detail::check_not_converted("backward", owner, edge.dtype);
   if (!exclusive || !same_layout || leaf_target(owner).defined()) return false;
   leaf_target(owner) = leaf.base
                            ? detail::make_view(given.storage, owner.dtype, owner.shape, owner.strides, 0)
@@ -175,33 +188,46 @@ void Backward::check_finite(Node& node) {
     Edge& edge = node.edges()[i];
     Tensor grad;
     if (edge.node) grad = edge.node->output_slots()[edge.output].grad;
-    if (edge.leaf) grad = leaf_target(edge.leaf->base ? *edge.leaf->base : *edge.leaf);
-    check(!grad.defined() || detail::all_finite(grad),
-          "{}: the gradient of input {} of shape {} has a value that is not finite", node.name, i,
-          grad.shape());
+    if (edge.leaf) {
+      const TensorImpl& owner = edge.leaf->base ? *edge.leaf->base : *edge.leaf;
+      if (owner.touched) grad = owner.hooks ? owner.hooks->pending : Tensor(owner.grad);
+    }
+    if (!grad.defined()) continue;
+    check(detail::all_finite(grad), "{}: the gradient of input {} of shape {} has a value that is not finite",
+          node.name, i, grad.shape());
   }
 }
 
+void Backward::clear_outputs(Node& node) noexcept {
+  for (int i = 0; i < node.outputs; ++i) node.output_slots()[i].grad = Tensor();
+}
+
+/// A backward function that failed may have used up what it kept, so its node cannot run again either.
 void Backward::run_node(Node& node) {
-  for (int i = 0; i < node.outputs; ++i) {
-    OutputSlot& out = node.output_slots()[i];
-    if (out.hooks && out.grad.defined()) out.grad = out.hooks->apply(out.grad);
-  }
-  Grads grads(node, this);
+  bool started = false;
   try {
+    for (int i = 0; i < node.outputs; ++i) {
+      OutputSlot& out = node.output_slots()[i];
+      if (out.hooks && out.grad.defined()) out.grad = out.hooks->apply(out.grad);
+    }
+    started = true;
+    Grads grads(node, this);
     node.run(node, grads);
     if (detail::detecting_anomaly()) check_finite(node);
   } catch (...) {
+    clear_outputs(node);
     hold_reached(node, false);
+    if (started && !options_.keep) detail::release_node(node);
     throw;
   }
-  for (int i = 0; i < node.outputs; ++i) node.output_slots()[i].grad = Tensor();
+  clear_outputs(node);
   hold_reached(node, !options_.keep);
   if (!options_.keep) detail::release_node(node);
 }
 
 void Backward::run() {
   const NoGrad no_grad;
+  const FlushDenormals flush;  // gradients through many steps vanish into them
   while (!heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end());
     const Ref<Node> node = Ref<Node>::adopt(heap_.back().node);
@@ -239,7 +265,7 @@ void Backward::forget_touched() noexcept {
   for (const Waiting& waiting : heap_) {
     const Ref<Node> node = Ref<Node>::adopt(waiting.node);
     node->queued = node->owned = false;
-    for (int i = 0; i < node->outputs; ++i) node->output_slots()[i].grad = Tensor();
+    clear_outputs(*node);
   }
   heap_.clear();
 }
@@ -330,7 +356,7 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, 
     for (std::size_t i = 0; i < roots.size(); ++i) {
       const Tensor gradient = root_gradient(roots[i], gradients.empty() ? Tensor() : gradients[i]);
       const TensorImpl& root = roots[i].impl();
-      Edge edge{root.node, root.node ? nullptr : roots[i].ref(), root.output};
+      Edge edge{root.node, root.node ? nullptr : roots[i].ref(), root.output, root.dtype};
       const NoGrad no_grad;
       pass.start(edge, gradient);
     }

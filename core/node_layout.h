@@ -14,6 +14,7 @@ struct Edge {
   Ref<Node> node;
   Ref<TensorImpl> leaf;
   std::uint32_t output = 0;
+  DType dtype = float32;  ///< of the input when it was recorded
 };
 
 /// One result of a node: its layout, and its gradient while a backward pass is under way.
@@ -39,6 +40,8 @@ static_assert(alignof(OutputSlot) <= sizeof(Node) && sizeof(Node) % alignof(Outp
 constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noexcept {
   return (sizeof(Node) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge) + 15) / 16 * 16;
 }
+/// Throws when a leaf's numbers have another dtype than the op `name` recorded: Module::to came between.
+void check_not_converted(const char* name, const TensorImpl& owner, DType recorded);
 /// Drops what a node needed to run backward; its header and output slots stay.
 void release_node(Node& node) noexcept;
 /// Whether DetectAnomaly lives on this thread.

@@ -170,6 +170,7 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
 Tensor Tensor::grad() const {
   if (!impl().base) return impl().grad ? Tensor(impl().grad) : Tensor();
   const TensorImpl& owner = *impl().base;
+  detail::check_not_converted("grad", owner, dtype());
   if (!owner.grad) return {};
   return detail::make_view(owner.grad->storage, dtype(), shape(), strides(),
                            owner.grad->offset + impl().offset - owner.offset);
@@ -184,6 +185,7 @@ void Tensor::set_grad(const Tensor& grad) {
     return;
   }
   TensorImpl& owner = *impl().base;
+  detail::check_not_converted("set_grad", owner, dtype());
   if (!owner.grad) owner.grad = zeros(owner.shape, owner.dtype).ref();
   this->grad().copy_(grad);
 }

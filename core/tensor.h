@@ -106,7 +106,7 @@ class Tensor {
   /// True for a leaf that wants its gradient and for every result computed from one.
   bool requires_grad() const { return impl().node || leaf_impl().requires_grad; }
   /// Marks a leaf: backward() will fill grad(). Only floating dtypes; a result of an op cannot be marked. →
-  /// *this
+  /// *this. Of a part: of the whole array it belongs to, as for the gates of a RAU.
   Tensor& set_requires_grad(bool wanted = true);
   bool is_leaf() const { return !impl().node; }
   /// The accumulated gradient; undefined before the first backward(). Of a part: the same view of its base's
@@ -123,6 +123,7 @@ class Tensor {
   /// The same data outside the graph.
   Tensor detach() const;
   /// Calls `hook` with this tensor's whole gradient during backward; a defined result replaces the gradient.
+  /// The hook must not change its argument, which others may share.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
   /// For a layer that stores several parameters in one array: `view` (a view of the leaf *this*) as a leaf of
   /// its own whose gradient is the same view of this leaf's gradient.
@@ -148,9 +149,8 @@ class Tensor {
   Tensor squeeze(std::int64_t dim) const;
   Tensor unsqueeze(std::int64_t dim) const;
 
-  // --- in place (never recorded: they throw on a tensor with history and, while recording, on a leaf that
-  // wants its
-  //     gradient) → *this
+  // --- in place (never recorded: they throw on a tensor with history and, while recording, on a leaf
+  // or a source that wants its gradient) → *this
   //     ------------------------------------------------------------------------------------------
   Tensor& fill_(double value);
   Tensor& zero_();

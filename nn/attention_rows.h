@@ -28,7 +28,11 @@ class AttentionRows {
     key_row_ = keys.stride(1);
   }
 
-  std::int64_t positions(std::int64_t row) const noexcept { return lengths_ ? lengths_[row] : steps_; }
+  /// Without attention the first position is all that is read, whatever the length.
+  std::int64_t positions(std::int64_t row) const noexcept {
+    if (!keys_) return std::min<std::int64_t>(1, steps_);
+    return lengths_ ? lengths_[row] : steps_;
+  }
   std::int64_t steps() const noexcept { return steps_; }
   std::int64_t size() const noexcept { return size_; }
   std::int64_t width() const noexcept { return width_; }

@@ -9,20 +9,20 @@ namespace rill {
 Tensor contiguous(const Tensor& x) {
   if (x.is_contiguous()) return x;
   Tensor y = empty_like(x);
-  y.copy_(x);
+  y.copy_(x.detach());
   return record("contiguous", std::move(y), {x}, [](const Tensor& dy, Grads& d) { d[0].give(dy); });
 }
 
 Tensor clone(const Tensor& x) {
   Tensor y = empty_like(x);
-  y.copy_(x);
+  y.copy_(x.detach());
   return record("clone", std::move(y), {x}, [](const Tensor& dy, Grads& d) { d[0].give(dy); });
 }
 
 Tensor to(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Tensor y = empty(x.shape(), dtype);
-  y.copy_(x);
+  y.copy_(x.detach());
   if (!is_floating(dtype)) return y;
   return record("to", std::move(y), {x}, [](const Tensor& dy, Grads& d) {
     auto dx = d[0];
@@ -65,7 +65,7 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
   {
     const NoGrad no_grad;
     for (const Tensor& t : tensors) {
-      narrow(y, at, start, t.shape()[at]).copy_(t);
+      narrow(y, at, start, t.shape()[at]).copy_(t.detach());
       start += t.shape()[at];
     }
   }

@@ -97,6 +97,14 @@ void for_each_pair(Tensor& to, const Tensor& from, F&& f) {
   }
 }
 
+/// A verb that is not recorded would cut the gradient of what it reads.
+void check_source(const char* verb, const Tensor& from) {
+  check(!(grad_enabled() && from.requires_grad()),
+        "{}: the source of shape {} wants a gradient, which {} does not record; use cat, where or +, or its "
+        "detach()",
+        verb, from.shape(), verb);
+}
+
 void check_fits(const char* verb, const Tensor& to, const Tensor& from) {
   if (to.shape() == from.shape()) return;
   check(broadcast_shapes(verb, to.shape(), from.shape()) == to.shape(),
@@ -124,6 +132,7 @@ Tensor& Tensor::zero_() { return fill_(0); }
 
 Tensor& Tensor::copy_(const Tensor& source) {
   check_in_place("copy_", *this);
+  check_source("copy_", source);
   check_fits("copy_", *this, source);
   if (may_overlap(*this, source)) return copy_(source.clone());
   visit(dtype(), [&]<class T>(Type<T>) {
@@ -141,6 +150,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   check_in_place("add_", *this);
   check(dtype() == other.dtype(), "add_: dtypes {} and {} differ; use .to({})", name(dtype()),
         name(other.dtype()), name(dtype()));
+  check_source("add_", other);
   check_fits("add_", *this, other);
   if (may_overlap(*this, other)) return add_(other.clone(), alpha);
   visit_floating("add_", dtype(), [&]<class T>(Type<T>) {

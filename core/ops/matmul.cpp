@@ -192,7 +192,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor y = empty({rows, weight.size(0)}, x.dtype());
   {
     const NoGrad no_grad;
-    if (bias.defined()) y.copy_(bias);
+    if (bias.defined()) y.copy_(bias.detach());
     matmul_into({y, bias.defined() ? 1.0 : 0.0}, x.reshape(flat), weight.t());
   }
   y = detail::make_view(y.impl().storage, y.dtype(), shape, contiguous_strides(shape), 0);

@@ -81,7 +81,14 @@ TEST_CASE("tensor: in-place verbs refuse tensors with history") {
   CHECK_THROWS_WITH(w.fill_(0), doctest::Contains("use NoGrad"));
   Tensor y = w * 2.0;
   CHECK_THROWS_WITH(y.add_(w), doctest::Contains("result of 'mul_scalar'"));
+  Tensor data = rill::zeros({2});
+  CHECK_THROWS_WITH(data.copy_(w * 2.0),
+                    "copy_: the source of shape [2] wants a gradient, which copy_ does not "
+                    "record; use cat, where or +, or its detach()");
+  CHECK_THROWS_AS(data.add_(w), rill::Error);
+  CHECK(data.copy_(w.detach()).to_vector() == std::vector<double>{1, 1});
   const rill::NoGrad no_grad;
+  CHECK(data.add_(w).to_vector() == std::vector<double>{2, 2});
   CHECK(w.fill_(3).to_vector() == std::vector<double>{3, 3});
 }
 
@@ -158,6 +165,17 @@ TEST_CASE("memory: a large block that is free serves any request for more than h
   const auto before = allocations();
   for (std::int64_t n : {3 << 20, 2 << 20, (3 << 19) + 1024, 3 << 20}) rill::empty({n});
   CHECK(allocations() == before);
+}
+
+TEST_CASE("memory: free blocks go back before the system is asked for a larger one") {
+  rill::memory::trim();
+  const std::int64_t held = rill::memory::stats().system_bytes;
+  rill::empty({25 << 20});
+  rill::empty({30 << 20});
+  CHECK(rill::memory::stats().system_bytes - held <= (std::int64_t{30} << 22) + 65536);
+  CHECK(rill::memory::stats().peak_system_bytes - held < std::int64_t{40} << 22);
+  rill::memory::trim();
+  CHECK(rill::memory::stats().system_bytes <= held);
 }
 
 TEST_CASE("memory: sizes that come once do not pile up") {

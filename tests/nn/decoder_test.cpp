@@ -135,6 +135,7 @@ TEST_CASE("decoder: the op equals its definition for ragged sources and sequence
 
 TEST_CASE("decoder: the op equals its definition without attention") {
   same_decoder({.attention = false});
+  same_decoder({.attention = false, .lengths = {5, 0, 2}});
   same_decoder({.cell = Cell::rau, .embedded = 2, .attention = false, .relu = false});
 }
 

@@ -242,6 +242,20 @@ TEST_CASE("module: buffers are part of the state but not of the parameters") {
   CHECK(b.steps().dtype() == int64);
 }
 
+TEST_CASE("module: a conversion between forward and backward is an error, and so is a part from before it") {
+  Rng rng(1);
+  nn::Linear m({.in_features = 3, .out_features = 2}, rng);
+  const Tensor held = m.parameter("weight");
+  const Tensor x = randn({4, 3}, rng);
+  const Tensor loss = sum(m(x));
+  m.to(float64);
+  CHECK_THROWS_WITH(loss.backward(), doctest::Contains("was converted from float32 to float64 since"));
+  CHECK_THROWS_WITH(held.grad(), doctest::Contains("was converted from float32 to float64 since"));
+  CHECK_THROWS_AS(Tensor(held).set_grad(zeros(held.shape())), Error);
+  sum(m(x.to(float64))).backward();
+  CHECK(m.parameter("bias").grad().to_vector() == std::vector<double>{4, 4});
+}
+
 TEST_CASE("module: a clone is deep, of the same values, dtype, mode, counters and ties") {
   Tagger m = tagger(1);
   m(ids, lengths);

@@ -1,0 +1,88 @@
+#include <doctest/doctest.h>
+
+#include <rill/core/core.h>
+
+using rill::Tensor;
+
+namespace {
+Tensor leaf(std::initializer_list<double> values) { return rill::tensor(values).set_requires_grad(); }
+}  // namespace
+
+TEST_CASE("hooks: they see and may replace gradients of results and leaves") {
+  Tensor x = leaf({1, 2});
+  Tensor y = x * 3.0;
+  std::vector<double> seen;
+  y.register_hook([&](const Tensor& g) {
+    seen = g.to_vector();
+    return g * 10.0;
+  });
+  int calls = 0;
+  x.register_hook([&](const Tensor& g) {
+    ++calls;
+    return g + 1.0;
+  });
+  rill::sum(y + x).backward();
+  CHECK(seen == std::vector<double>{1, 1});
+  CHECK(calls == 1);
+  CHECK(x.grad().to_vector() == std::vector<double>{32, 32});
+}
+
+TEST_CASE("hooks: one of a part sees the part's gradient and may replace it") {
+  Tensor whole = rill::zeros({2, 3}, rill::float64).set_requires_grad();
+  const Tensor part = whole.part(whole.t().narrow(0, 1, 2));  // [2, 2]: columns 1 and 2, turned
+  rill::Shape seen;
+  part.register_hook([&](const Tensor& g) {
+    seen = g.shape();
+    return g * rill::tensor({1.0, 10.0}, {2, 1});
+  });
+  rill::sum(whole * rill::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {2, 3})).backward();
+  CHECK(seen == rill::Shape{2, 2});
+  CHECK(whole.grad().to_vector() == std::vector<double>{1, 2, 30, 4, 5, 60});
+  part.register_hook([](const Tensor&) { return rill::ones({3}, rill::float64); });
+  CHECK_THROWS_WITH(rill::sum(whole).backward(),
+                    "hook: the gradient is float64 [2, 2], its replacement float64 [3]");
+}
+
+TEST_CASE("hooks: one may register another, which runs from then on") {
+  Tensor x = leaf({1});
+  int heard = 0;
+  x.register_hook([&](const Tensor&) {
+    for (int i = 0; i < 9; ++i) {
+      x.register_hook([&](const Tensor&) {
+        ++heard;
+        return Tensor();
+      });
+    }
+    return Tensor();
+  });
+  rill::sum(x).backward();
+  CHECK(heard == 9);
+}
+
+TEST_CASE("hooks: a gradient changed in place is an error, since others may share it") {
+  Tensor a = leaf({1, 2}), b = leaf({3, 4});
+  const Tensor p = a * 1.0, q = b * 1.0;
+  p.register_hook([](const Tensor& g) {
+    Tensor mine = g;
+    mine.mul_(10);
+    return Tensor();
+  });
+  CHECK_THROWS_WITH(
+      (p + q).backward(rill::ones({2}, rill::float64)),
+      "hook: the gradient of shape [2] was changed in place, others may share it; return a new tensor");
+}
+
+TEST_CASE("hooks: after one that throws, the kept graph runs again") {
+  Tensor x = leaf({1, 2});
+  bool fails = true;
+  const Tensor y = x * 3.0;
+  y.register_hook([&](const Tensor&) -> Tensor {
+    if (fails) rill::fail("not now");
+    return {};
+  });
+  const Tensor loss = rill::sum(y);
+  CHECK_THROWS_WITH(rill::backward(loss, {.keep = true}), "not now");
+  fails = false;
+  rill::backward(loss, {.keep = true});
+  CHECK(x.grad().to_vector() == std::vector<double>{3, 3});
+}
