@@ -99,7 +99,7 @@ ModelOptions model_options_from_json(const nlohmann::json& json, const std::stri
   return o;
 }
 
-constexpr const char* words_key = "vocabularies";  // of the weights' metadata
+constexpr const char* fingerprint_key = "made_for";  // of the weights' metadata
 
 Model::Model(const ModelOptions& options, Languages languages, rill::Rng& rng)
     : options_(options),
@@ -127,26 +127,27 @@ Model Model::load(const std::filesystem::path& folder) {
   rill::Rng rng(0);  // every parameter is loaded
   Model model(options, {words("source_vocabulary.json"), words("target_vocabulary.json"), spacing}, rng);
   const rill::SafetensorsFile weights = rill::load_safetensors(folder / "model.safetensors");
-  const auto made_for = weights.metadata.find(words_key);
-  rill::check(
-      made_for != weights.metadata.end() && made_for->second == model.words_fingerprint(),
-      "{}: the weights were not trained with the vocabularies beside them; train again, or bring back "
-      "the files that belong together",
-      safe(folder.string()));
-  model.network_.load(folder / "model.safetensors");
+  const auto made_for = weights.metadata.find(fingerprint_key);
+  rill::check(made_for != weights.metadata.end() && made_for->second == model.fingerprint(),
+              "{}: the weights were not trained with the vocabularies and configuration beside them; train "
+              "again, or bring back the files that belong together",
+              safe(folder.string()));
+  model.network_.load_state_dict(weights.tensors);
   model.network_.eval();
   return model;
 }
 
-std::string Model::words_fingerprint() const {
+std::string Model::fingerprint() const {
   Fingerprint print;
+  print.add(to_json(options_).dump());
+  print.add(languages_.spacing.to_json().dump());
   print.add(languages_.source.to_json().dump());
   print.add(languages_.target.to_json().dump());
   return fmt::format("{:016x}", print.value());
 }
 
 void Model::save(const std::filesystem::path& folder) const {
-  // All are written before any takes its place: a full disk leaves the old model whole.
+  // All have reached the disk before any takes its place: a full one leaves the old model whole.
   const auto text = [](const nlohmann::json& value) { return value.dump(2) + '\n'; };
   rill::AtomicFile source(folder / "source_vocabulary.json"), target(folder / "target_vocabulary.json"),
       config(folder / "config.json"), model(folder / "model.safetensors");
@@ -154,8 +155,10 @@ void Model::save(const std::filesystem::path& folder) const {
   target.write(text(languages_.target.to_json()));
   config.write(
       text({{"format", format}, {"model", to_json(options_)}, {"spacing", languages_.spacing.to_json()}}));
-  rill::write_safetensors(model, network_.state_dict(), {{words_key, words_fingerprint()}});
-  for (rill::AtomicFile* file : {&source, &target, &config, &model}) file->commit();
+  rill::write_safetensors(model, network_.state_dict(), {{fingerprint_key, fingerprint()}});
+  const std::initializer_list<rill::AtomicFile*> files = {&source, &target, &config, &model};
+  for (rill::AtomicFile* file : files) file->sync();
+  for (rill::AtomicFile* file : files) file->commit();
 }
 
 std::vector<Translation> Model::translate(std::span<const Tokens> sentences, std::int64_t beam,

@@ -57,8 +57,9 @@ class Model {
   /// Writes these files, or leaves those that are there when one cannot be written.
   void save(const std::filesystem::path& folder) const;
 
-  /// A number that other vocabularies would hardly have: it ties the weights to theirs.
-  std::string words_fingerprint() const;
+  /// A number that other vocabularies or another configuration would hardly have: it ties the weights to
+  /// theirs.
+  std::string fingerprint() const;
 
   /// The translations of tokenised sentences, in their order; beam 1 is greedy. An empty sentence gives an
   /// empty translation.

@@ -119,6 +119,12 @@ class Run {
   TrainingResult result_;
 };
 
+std::int64_t target_tokens(const Examples& examples) {
+  std::int64_t sum = 0;
+  for (const PairLength& length : examples.lengths) sum += static_cast<std::int64_t>(length.target);
+  return sum;
+}
+
 /// Throws unless a run began with the same model, options and data.
 void check_identity(const nlohmann::json& then, const nlohmann::json& now) {
   for (const char* what : {"model", "training"}) {
@@ -174,6 +180,7 @@ void Run::step(const TrainingBatch& batch, Progress& progress) {
   loss.backward();
   optimizer_.step_clipped(options_.clip > 0 ? options_.clip : INFINITY);
   const double value = loss.item();
+  if (!std::isfinite(value)) return;  // the optimiser has skipped and counted it
   loss_sum_ += value * static_cast<double>(batch.tokens);
   tokens_ += batch.tokens;
   progress.batch(batch.tokens, value);
@@ -199,6 +206,10 @@ bool Run::train_epoch() {
   }
   const double seconds = seconds_ + progress.seconds();
   progress.clear();
+  const std::int64_t all = target_tokens(examples_);
+  rill::check(2 * tokens_ >= all,
+              "train: the loss of epoch {} is finite for {} of {} tokens only; use a smaller --lr or --clip",
+              epoch_, tokens_, all);
   finish_epoch(loss_sum_ / static_cast<double>(std::max<std::int64_t>(tokens_, 1)),
                static_cast<double>(tokens_) / seconds, seconds);
   return true;
@@ -211,8 +222,6 @@ void Run::finish_epoch(double train_loss, double tokens_per_s, double seconds) {
                      .tokens_per_s = tokens_per_s,
                      .seconds = seconds,
                      .skipped_steps = optimizer_.skipped_steps()};
-  rill::check(std::isfinite(train_loss), "train: the loss is {} in epoch {}; use a smaller --lr or --clip",
-              train_loss, epoch_);
   bool better = valid_.empty(), best = valid_.empty();
   if (!valid_.empty()) {
     const Evaluation e = evaluate(model_, valid_, 1);

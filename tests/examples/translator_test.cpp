@@ -6,6 +6,7 @@
 
 #include <examples/temporary_folder.h>
 #include <rill/core/core.h>
+#include <rill/core/file.h>
 #include <translator/corpus.h>
 #include <translator/evaluate.h>
 #include <translator/model.h>
@@ -123,9 +124,29 @@ TEST_CASE("translator: weights beside other vocabularies are refused") {
   const TemporaryFolder& folder = trained.folder;
   std::filesystem::copy_file(folder / "source_vocabulary.json", folder / "target_vocabulary.json",
                              std::filesystem::copy_options::overwrite_existing);
-  CHECK_THROWS_WITH_AS(translator::Model::load(folder.path()),
-                       doctest::Contains("the weights were not trained with the vocabularies beside them"),
-                       rill::Error);
+  CHECK_THROWS_WITH_AS(
+      translator::Model::load(folder.path()),
+      doctest::Contains("the weights were not trained with the vocabularies and configuration"), rill::Error);
+}
+
+TEST_CASE("translator: weights beside another configuration are refused") {
+  const TrainedFolder trained;
+  const std::filesystem::path file = trained.folder / "config.json";
+  std::string text = rill::read_file(file, 1 << 20);
+  const auto at = text.find("\"dropout\": ") + 11;
+  text.replace(at, text.find_first_of(",\n}", at) - at, "0.25");
+  rill::write_file_atomically(file, text);
+  CHECK_THROWS_WITH_AS(translator::Model::load(trained.folder.path()),
+                       doctest::Contains("vocabularies and configuration beside them"), rill::Error);
+}
+
+TEST_CASE("translator: a run whose loss is no longer finite ends with an error") {
+  const Data data;
+  const TemporaryFolder folder;
+  translator::Model model = new_model(data.train);
+  const translator::TrainingOptions options{.epochs = 2, .batch = 4, .lr = 1e30, .clip = 0};
+  CHECK_THROWS_WITH_AS(translator::train(model, data.train, data.valid, options, folder.path(), false),
+                       doctest::Contains("use a smaller --lr or --clip"), rill::Error);
 }
 
 TEST_CASE("translator: without held-out pairs there is no validation figure") {
