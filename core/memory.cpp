@@ -57,17 +57,13 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-/// Large blocks are mapped, so that what is given back is gone, and in large pages where the system has them.
+/// Large blocks are mapped, so that what is given back is gone.
 bool is_mapped(std::size_t bytes) noexcept { return !RILL_BYPASS_CACHE && bytes > small_limit; }
 
 void* ask_system(std::size_t bytes) noexcept {
   if (!is_mapped(bytes)) return std::aligned_alloc(alignment, bytes);
   void* block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block == MAP_FAILED) return nullptr;
-#ifdef MADV_HUGEPAGE
-  ::madvise(block, bytes, MADV_HUGEPAGE);
-#endif
-  return block;
+  return block == MAP_FAILED ? nullptr : block;
 }
 
 void return_to_system(void* block, std::size_t bytes) noexcept {

@@ -1,5 +1,5 @@
-/// The least time that a training step can take on this machine: its products through cblas_sgemm, one after
-/// the other, and its pointwise passes as fused vector loops. What remains of a step is the framework's.
+/// A yardstick for a training step on this machine: its products through cblas_sgemm, one after the other,
+/// and its pointwise passes as fused vector loops. Only packed products can pass it.
 #pragma once
 
 #include <cstdint>

@@ -60,6 +60,13 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "another batch size")->check(CLI::Range(1, 65536));
+  app.add_option("--hidden", options.hidden, "another hidden size (seq2seq, gru, rau)")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--steps", options.steps, "another number of steps")->check(CLI::Range(2, 1 << 20));
+  app.add_option("--words", options.words, "another number of words (seq2seq)")
+      ->check(CLI::Range(4, 1 << 24));
+  app.add_flag("--ragged", options.ragged,
+               "rows of 1 to all steps (gru, rau); the floor is that of full rows");
   app.add_flag("--json", json, "one JSON object a line");
   try {
     app.parse(argc, argv);

@@ -2,7 +2,6 @@
 #include <functional>
 #include <map>
 
-#include <bench/networks.h>
 #include <bench/training.h>
 #include <rill/core/core.h>
 #include <rill/nn/nn.h>
@@ -12,7 +11,11 @@ namespace {
 
 using rill::Tensor;
 
-const std::map<std::string, ClassifierSizes> sizes = {
+struct Sizes {
+  std::int64_t batch, input, hidden, layers, steps;
+};
+
+const std::map<std::string, Sizes> sizes = {
     {"small", {32, 30, 64, 2, 50}},
     {"large", {64, 512, 512, 1, 50}},
 };
@@ -21,7 +24,7 @@ const std::map<std::string, ClassifierSizes> sizes = {
 template <class Layers>
 class Classifier final : public rill::nn::Module {
  public:
-  Classifier(const ClassifierSizes& s, rill::Rng& rng)
+  Classifier(const Sizes& s, rill::Rng& rng)
       : layers_({.input_size = s.input, .hidden_size = s.hidden, .num_layers = s.layers}, rng),
         score_({.in_features = s.hidden, .out_features = classes}, rng) {}
 
@@ -40,7 +43,7 @@ class Classifier final : public rill::nn::Module {
 
 /// The products and pointwise passes of one training step; the inputs want no gradient. A RAU's fourth gate
 /// counts as a third of a GRU's.
-Work work_of(const ClassifierSizes& s, std::int64_t gates) {
+Work work_of(const Sizes& s, std::int64_t gates) {
   const std::int64_t rows = s.steps * s.batch, h = s.hidden;
   Work work{.batch = s.batch,
             .hidden = h,
@@ -54,7 +57,7 @@ Work work_of(const ClassifierSizes& s, std::int64_t gates) {
 }
 
 /// Lengths uniform in 1 … steps, longest first.
-Tensor ragged_lengths(const ClassifierSizes& s, rill::Rng& rng) {
+Tensor ragged_lengths(const Sizes& s, rill::Rng& rng) {
   Tensor lengths = rill::empty({s.batch}, rill::int64);
   const auto all = lengths.span<std::int64_t>();
   for (std::int64_t& length : all)
@@ -64,38 +67,32 @@ Tensor ragged_lengths(const ClassifierSizes& s, rill::Rng& rng) {
 }
 
 template <class Layers, std::int64_t gates>
-void train_layers(const ClassifierSizes& s, const Options& options, const Emit& emit) {
+void train(const std::string& size, const Options& options, const Emit& emit) {
+  Sizes s = sizes.at(size);
+  if (options.batch > 0) s.batch = options.batch;
+  if (options.hidden > 0) s.hidden = options.hidden;
+  if (options.steps > 0) s.steps = options.steps;
   rill::Rng rng(1);
   const Classifier<Layers> model(s, rng);
   const Tensor x = rill::randn({s.steps, s.batch, s.input}, rng);
-  const Tensor lengths = s.ragged ? ragged_lengths(s, rng) : Tensor();
+  const Tensor lengths = options.ragged ? ragged_lengths(s, rng) : Tensor();
   Tensor y = rill::empty({s.batch}, rill::int64);
   for (std::int64_t& label : y.span<std::int64_t>())
     label = static_cast<std::int64_t>(rng.below(Classifier<Layers>::classes));
   const auto loss = [&] { return rill::cross_entropy(model(x, lengths), y); };
   std::int64_t items = s.batch * s.steps;
-  if (s.ragged) items = rill::sum(lengths.to(rill::float64)).item<std::int64_t>();
+  if (options.ragged) items = rill::sum(lengths.to(rill::float64)).item<std::int64_t>();
   measure_training({model, loss, items, work_of(s, gates)}, options, emit);
 }
 
 }  // namespace
 
-ClassifierSizes classifier_sizes(const std::string& size, const Options& options) {
-  ClassifierSizes s = sizes.at(size);
-  if (options.batch > 0) s.batch = options.batch;
-  return s;
-}
-
-void train(const ClassifierSizes& s, const Options& options, const Emit& emit) {
-  train_layers<rill::nn::GRU, 3>(s, options, emit);
-}
-
 void gru(const std::string& size, const Options& options, const Emit& emit) {
-  train(classifier_sizes(size, options), options, emit);
+  train<rill::nn::GRU, 3>(size, options, emit);
 }
 
 void rau(const std::string& size, const Options& options, const Emit& emit) {
-  train_layers<rill::nn::RAU, 4>(classifier_sizes(size, options), options, emit);
+  train<rill::nn::RAU, 4>(size, options, emit);
 }
 
 }  // namespace bench

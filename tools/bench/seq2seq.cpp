@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <map>
 
-#include <bench/networks.h>
 #include <bench/timing.h>
 #include <bench/training.h>
 #include <rill/core/core.h>
@@ -12,13 +11,18 @@ namespace {
 
 using rill::Tensor;
 
-const std::map<std::string, Seq2SeqSizes> sizes = {
+struct Sizes {
+  std::int64_t batch, hidden, source_steps, target_steps, source_words, target_words, layers;
+  bool bidirectional;
+};
+
+const std::map<std::string, Sizes> sizes = {
     {"small", {1, 256, 10, 10, 3000, 4500, 1, false}},
     {"medium", {32, 256, 20, 20, 5000, 5000, 1, false}},
     {"large", {64, 512, 30, 30, 10000, 10000, 2, true}},
 };
 
-rill::nn::Seq2SeqOptions network(const Seq2SeqSizes& s) {
+rill::nn::Seq2SeqOptions network(const Sizes& s) {
   return {.source_vocabulary = s.source_words,
           .target_vocabulary = s.target_words,
           .embedding_dim = s.hidden,
@@ -39,7 +43,7 @@ Tensor tokens(std::int64_t steps, std::int64_t batch, std::int64_t words, rill::
 /// Random sentences, the same in every run.
 struct Data {
   Tensor source, target_in, target_out;
-  Data(const Seq2SeqSizes& s, rill::Rng& rng)
+  Data(const Sizes& s, rill::Rng& rng)
       : source(tokens(s.source_steps, s.batch, s.source_words, rng)),
         target_in(rill::zeros({s.target_steps, s.batch}, rill::int64)),
         target_out(tokens(s.target_steps, s.batch, s.target_words, rng)) {
@@ -48,7 +52,7 @@ struct Data {
 };
 
 /// The products and pointwise passes of one training step.
-Work work_of(const Seq2SeqSizes& s) {
+Work work_of(const Sizes& s) {
   const std::int64_t h = s.hidden, directions = s.bidirectional ? 2 : 1;
   const std::int64_t read = s.source_steps * s.batch, written = s.target_steps * s.batch;
   Work work{.batch = s.batch,
@@ -70,19 +74,19 @@ Work work_of(const Seq2SeqSizes& s) {
   return work;
 }
 
-}  // namespace
-
-Seq2SeqSizes seq2seq_sizes(const std::string& size, const Options& options) {
-  Seq2SeqSizes s = sizes.at(size);
+Sizes sizes_of(const std::string& size, const Options& options) {
+  Sizes s = sizes.at(size);
   if (options.batch > 0) s.batch = options.batch;
+  if (options.hidden > 0) s.hidden = options.hidden;
+  if (options.steps > 0) s.source_steps = s.target_steps = options.steps;
+  if (options.words > 0) s.source_words = s.target_words = options.words;
   return s;
 }
 
-void seq2seq(const std::string& size, const Options& options, const Emit& emit) {
-  train(seq2seq_sizes(size, options), options, emit);
-}
+}  // namespace
 
-void train(const Seq2SeqSizes& s, const Options& options, const Emit& emit) {
+void seq2seq(const std::string& size, const Options& options, const Emit& emit) {
+  const Sizes s = sizes_of(size, options);
   rill::Rng rng(1);
   const rill::nn::Seq2Seq model(network(s), rng);
   const Data data(s, rng);
@@ -91,7 +95,7 @@ void train(const Seq2SeqSizes& s, const Options& options, const Emit& emit) {
 }
 
 void decode(const std::string& size, const Options& options, const Emit& emit) {
-  const Seq2SeqSizes s = seq2seq_sizes(size, options);
+  const Sizes s = sizes_of(size, options);
   rill::Rng rng(1);
   rill::nn::Seq2Seq model(network(s), rng);
   model.eval();

@@ -22,7 +22,6 @@ const std::vector<Workload>& workloads() {
       {"cell-small", "a cell written from plain ops (examples/custom_cell), H 64, T 50, B 32",
        of_size("small", custom_cell)},
       {"cell-large", "the same with H 256", of_size("large", custom_cell)},
-      {"scaling", "training steps against T, B, H and V, and with ragged rows", scaling},
       {"micro", "cost of an op, GB/s of pointwise ops and softmax, GFLOP/s of products", micro},
   };
   return all;

@@ -14,8 +14,10 @@ namespace bench {
 using Emit = std::function<void(nlohmann::ordered_json)>;
 
 struct Options {
-  double seconds = 8;      ///< most timed seconds
-  std::int64_t batch = 0;  ///< 0: the workload's own
+  double seconds = 8;  ///< most timed seconds
+  // Other sizes than the workload's own, where they are not 0.
+  std::int64_t batch = 0, hidden = 0, steps = 0, words = 0;
+  bool ragged = false;  ///< lengths uniform in 1 … steps instead of full rows (gru and rau)
 };
 
 struct Workload {
@@ -36,8 +38,6 @@ void gru(const std::string& size, const Options& options, const Emit& emit);
 void rau(const std::string& size, const Options& options, const Emit& emit);
 /// A training step of examples/custom_cell, whose cell is written from plain ops: small or large.
 void custom_cell(const std::string& size, const Options& options, const Emit& emit);
-/// Training steps against the number of steps, rows, hidden units and words, one varied at a time.
-void scaling(const Options& options, const Emit& emit);
 /// Cost of an op, memory throughput of pointwise ops and softmax, speed of products.
 void micro(const Options& options, const Emit& emit);
 
