@@ -15,7 +15,8 @@ using rill::detail::raw;
 /// to step or is summed over them by place.
 struct Gradients {
   Tensor gates, state, query;  // [N, G], [N, G] of h·W, [N, A]
-  Tensor before, read;         // [N, H] states and [N, M] contexts that the weights were multiplied with
+  Tensor before;               // [N, H], the states that the weights were multiplied with
+  Tensor read;                 // [N, M], likewise the contexts
   Tensor contexts;             // [B, T, M]
   Tensor shares;               // [B, T, S], the attention's weights by place
   Tensor dh;                   // [B, H]
@@ -23,15 +24,18 @@ struct Gradients {
   Tensor keys, values;         // [S, B, A], [S, B, M]
   Tensor scores, space;        // [B, S], [B, max(H, M)]
 
-  Gradients(const DecoderKept& kept, bool wants_keys, bool wants_values) {
+  /// Where the graph is `kept_on`, what the forward pass left must stay as it is.
+  Gradients(const DecoderKept& kept, bool kept_on, bool wants_keys, bool wants_values) {
     const DecoderSizes& s = kept.sizes;
     const DType dtype = kept.workings.gates.dtype();
     const std::int64_t n = kept.rows.count(), batch = kept.rows.batch(), steps = kept.rows.steps();
     gates = empty({n, s.gates}, dtype);
-    state = empty({n, s.gates}, dtype);
+    // The gates make room for their gradients; not a RAU's, whose candidates are multiplied with at the end.
+    const bool in_place = !kept_on && kept.cell == Cell::gru;
+    state = in_place ? kept.workings.gates : empty({n, s.gates}, dtype);
     query = empty({n, s.query}, dtype);
     before = empty({n, s.hidden}, dtype);
-    read = empty({n, s.memory}, dtype);
+    read = kept.relu ? empty({n, s.memory}, dtype) : kept.joined().narrow(1, s.hidden, s.memory);
     contexts = empty({batch, steps, s.memory}, dtype);
     shares = empty({batch, steps, s.positions}, dtype);
     dh = empty({batch, s.hidden}, dtype);
@@ -67,12 +71,7 @@ struct Backward {
     const Rows<const T> seen{joined + row * s.joined() + s.hidden, s.joined()};
     for (std::int64_t i = 0; i < count; ++i) {
       std::copy_n(djoined + (row + i) * s.joined() + s.hidden, s.memory, to[i]);
-      T* read = raw<T>(g.read) + (row + i) * s.memory;
-      if (kept.relu) {
-        kernels::relu_row(s.memory, seen[i], read);
-      } else {
-        std::copy_n(seen[i], s.memory, read);
-      }
+      if (kept.relu) kernels::relu_row(s.memory, seen[i], raw<T>(g.read) + (row + i) * s.memory);
     }
     const T* dgates = raw<T>(g.gates) + row * s.gates;
     if (!kept.relu) return context->multiply(count, dgates, s.gates, T(1), to.first, to.stride);
@@ -112,8 +111,9 @@ struct Backward {
       std::copy_n(weights + (row + i) * s.positions, s.positions,
                   raw<T>(g.shares) + ((begin + i) * kept.rows.steps() + t) * s.positions);
     }
+    const T* gates = raw<T>(kept.workings.gates) + row * s.gates;
     T* state = raw<T>(g.state) + row * s.gates;
-    std::copy_n(raw<T>(kept.workings.gates) + row * s.gates, count * s.gates, state);
+    if (state != gates) std::copy_n(gates, count * s.gates, state);
     step.backward(count, before, {djoined + row * s.joined(), s.joined()},
                   raw<T>(kept.workings.q) + row * s.hidden, state, raw<T>(g.gates) + row * s.gates,
                   raw<T>(g.dh) + begin * s.hidden, raw<T>(g.space) + begin * g.space.size(1));
@@ -191,7 +191,7 @@ void decoder_backward(const DecoderKept& kept, Outputs dy, Grads& d) {
                          .hidden = kept.hidden(),
                          .bias = Tensor(),
                          .candidate = restored(kept.candidate)};
-  Gradients g(kept, static_cast<bool>(d[input_keys]), static_cast<bool>(d[input_values]));
+  Gradients g(kept, d.keeps_graph(), static_cast<bool>(d[input_keys]), static_cast<bool>(d[input_values]));
   const FlushDenormals flush;
   visit_floating("decoder", g.gates.dtype(), [&]<class T>(Type<T>) {
     const auto run = kept.cell == Cell::gru ? run_backward<T, GruStep<T>> : run_backward<T, RauStep<T>>;

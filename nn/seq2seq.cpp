@@ -29,7 +29,7 @@ Layers make_layers(const Seq2SeqOptions& o, Rng& rng) {
   options.input_size = o.embedding_dim;
   options.hidden_size = o.hidden_size;
   options.num_layers = o.num_layers;
-  options.dropout = o.num_layers > 1 ? o.dropout : 0;
+  options.dropout = o.num_layers > 1 ? o.layer_dropout : 0;
   options.bidirectional = o.bidirectional;
   return Layers(options, rng);
 }

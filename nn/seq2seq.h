@@ -35,8 +35,9 @@ struct Seq2SeqOptions {
   bool bidirectional = false;
   Directions directions = Directions::sum;  ///< of the encoder's outputs: the memory has H or 2H features
   Bridge bridge = Bridge::sum;
-  Cell cell = Cell::gru;  ///< of encoder and decoder
-  double dropout = 0.1;   ///< of both languages' embeddings and between the encoder's layers
+  Cell cell = Cell::gru;     ///< of encoder and decoder
+  double dropout = 0.1;      ///< of both languages' embeddings
+  double layer_dropout = 0;  ///< between the encoder's layers
   // The decoder's; see AttentionDecoderOptions. Without attention its context is the encoder's last state.
   bool attention = true;
   std::int64_t attention_size = 0;

@@ -33,6 +33,7 @@ nn::Seq2SeqOptions network_options(const ModelOptions& o, const Languages& langu
           .bridge = nn::Bridge::project,
           .cell = o.cell,
           .dropout = o.dropout,
+          .layer_dropout = o.dropout,
           .attention = o.attention,
           .features_dropout = o.dropout,
           .relu_input = false,
