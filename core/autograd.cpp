@@ -185,15 +185,24 @@ void Saved::stale() const {
 // --- hooks
 // --------------------------------------------------------------------------------------------------------
 
+namespace {
+/// What a hook gives; throws when it changed the gradient, which others may share.
+Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
+  const Ref<Storage> storage = gradient.impl().storage;
+  const std::uint32_t version = storage->version();
+  Tensor replaced = hook(gradient);
+  check(
+      storage->version() == version,
+      "hook: the gradient of shape {} was changed in place (or opened for it by a data() that is not const), "
+      "others may share it; return a new tensor",
+      gradient.shape());
+  return replaced;
+}
+}  // namespace
+
 Tensor Hooks::apply(Tensor gradient) const {
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    const std::function<Tensor(const Tensor&)> function = functions[i];  // it may register another
-    const Ref<Storage> storage = gradient.impl().storage;
-    const std::uint32_t version = storage->version();
-    const Tensor replaced = function(gradient);
-    check(storage->version() == version,
-          "hook: the gradient of shape {} was changed in place, others may share it; return a new tensor",
-          gradient.shape());
+  for (std::size_t i = 0, n = functions.size(); i < n; ++i) {
+    const Tensor replaced = called(functions[i], gradient);
     if (!replaced.defined()) continue;
     check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype(),
           "hook: the gradient is {} {}, its replacement {} {}", name(gradient.dtype()), gradient.shape(),
@@ -213,7 +222,7 @@ std::function<Tensor(const Tensor&)> hook_of_base(const TensorImpl& part,
       return detail::make_view(t.impl().storage, t.dtype(), shape, strides, t.impl().offset + offset);
     };
     const Tensor dense = whole.contiguous();
-    const Tensor replaced = hook(part_of(dense));
+    const Tensor replaced = called(hook, part_of(dense));
     if (!replaced.defined()) return Tensor();
     check(replaced.shape() == shape && replaced.dtype() == whole.dtype(),
           "hook: the gradient is {} {}, its replacement {} {}", name(whole.dtype()), shape,

@@ -85,10 +85,11 @@ void Backward::hold_reached(Node& node, bool edges_go) noexcept {
 Tensor& Backward::leaf_target(TensorImpl& leaf) {
   if (!leaf.touched) {
     leaf.touched = true;
+    leaf.hooked = leaf.hooks != nullptr;
     touched_.push_back(Ref<TensorImpl>::share(&leaf));
   }
   static_assert(sizeof(Tensor) == sizeof(Ref<TensorImpl>));
-  return leaf.hooks ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
+  return leaf.hooked ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
 }
 
 void detail::check_not_converted(const char* name, const TensorImpl& owner, DType recorded) {
@@ -190,7 +191,7 @@ void Backward::check_finite(Node& node) {
     if (edge.node) grad = edge.node->output_slots()[edge.output].grad;
     if (edge.leaf) {
       const TensorImpl& owner = edge.leaf->base ? *edge.leaf->base : *edge.leaf;
-      if (owner.touched) grad = owner.hooks ? owner.hooks->pending : Tensor(owner.grad);
+      if (owner.touched) grad = owner.hooked ? owner.hooks->pending : Tensor(owner.grad);
     }
     if (!grad.defined()) continue;
     check(detail::all_finite(grad), "{}: the gradient of input {} of shape {} has a value that is not finite",
@@ -241,7 +242,7 @@ void Backward::run() {
 
 void Backward::finish_hooks() {
   for (const Ref<TensorImpl>& leaf : touched_) {
-    if (!leaf->hooks) continue;
+    if (!leaf->hooked) continue;
     const Tensor gradient = leaf->hooks->apply(std::exchange(leaf->hooks->pending, Tensor()));
     if (leaf->grad) {
       Tensor(leaf->grad).add_(gradient);
@@ -252,7 +253,7 @@ void Backward::finish_hooks() {
 }
 
 void Backward::untouch() noexcept {
-  for (const Ref<TensorImpl>& leaf : touched_) leaf->touched = false;
+  for (const Ref<TensorImpl>& leaf : touched_) leaf->touched = leaf->hooked = false;
   touched_.clear();
 }
 
@@ -288,9 +289,7 @@ Tensor GradRef::zeroed() { return pass_->zeroed(*edge_); }
 const Shape& GradRef::shape() const {
   return edge_->leaf ? edge_->leaf->shape : edge_->node->output_slots()[edge_->output].shape;
 }
-DType GradRef::dtype() const {
-  return edge_->leaf ? edge_->leaf->dtype : edge_->node->output_slots()[edge_->output].dtype;
-}
+DType GradRef::dtype() const { return edge_->dtype; }
 
 namespace {
 void check_given(const Tensor& gradient, const Shape& shape, DType dtype) {

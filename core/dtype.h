@@ -115,7 +115,7 @@ constexpr To convert(From x) noexcept {
 
 /// Throws "op: 0.5 is no value of int64" unless `dtype` holds the number; a floating dtype rounds it.
 inline void check_holds(const char* op, double value, DType dtype) {
-  const bool holds = is_floating(dtype) || (std::trunc(value) == value && std::fabs(value) < 0x1p63);
+  const bool holds = is_floating(dtype) || (std::trunc(value) == value && value >= -0x1p63 && value < 0x1p63);
   check(holds, "{}: {} is no value of {}", op, value, name(dtype));
 }
 

@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t alignment = 64;
 constexpr std::size_t small_limit = std::size_t{256} << 10;  // above: the shared pool
 constexpr std::size_t page = 4096;
-constexpr std::int64_t thread_cache_limit = std::int64_t{32} << 20;
+constexpr std::int64_t thread_cache_limit = std::int64_t{128} << 20;
 constexpr std::size_t classes = 64;
 
 struct SizeClass {

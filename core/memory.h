@@ -25,7 +25,8 @@ void* allocate(std::size_t bytes);
 void deallocate(void* block, std::size_t bytes) noexcept;
 
 Stats stats() noexcept;
-/// Gives the shared pool and the calling thread's free lists back to the system.
+/// Gives the shared pool and the calling thread's free lists back to the system; what the pool may keep free
+/// follows from then on what is in use from then on.
 void trim() noexcept;
 /// The most bytes the shared pool of large blocks keeps (default 4 GiB); what is above is given back at once.
 void set_cache_limit(std::int64_t bytes) noexcept;

@@ -1,8 +1,8 @@
 /// What lies behind a Node in its block. Internal to autograd.
 #pragma once
 
+#include <deque>
 #include <functional>
-#include <vector>
 
 #include <rill/core/node.h>
 #include <rill/core/tensor.h>
@@ -27,10 +27,10 @@ struct OutputSlot {
 
 /// Hooks of one tensor, and for a leaf the gradient that waits for them.
 struct Hooks {
-  std::vector<std::function<Tensor(const Tensor&)>> functions;
+  std::deque<std::function<Tensor(const Tensor&)>> functions;  // one may add another while it runs
   Tensor pending;
 
-  /// The gradient after all hooks.
+  /// The gradient after all hooks that there are now; those that they register come with the next pass.
   Tensor apply(Tensor gradient) const;
 };
 

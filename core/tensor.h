@@ -34,6 +34,7 @@ struct TensorImpl : RefCounted {
   bool requires_grad = false;  ///< a leaf whose gradient is wanted
   bool contiguous = true;
   bool touched = false;      ///< written by the running backward pass
+  bool hooked = false;       ///< and its gradient waits for hooks
   std::uint32_t output = 0;  ///< which output of `node` this is
   std::int64_t numel = 0;
   std::int64_t offset = 0;  ///< in elements
@@ -123,7 +124,8 @@ class Tensor {
   /// The same data outside the graph.
   Tensor detach() const;
   /// Calls `hook` with this tensor's whole gradient during backward; a defined result replaces the gradient.
-  /// The hook must not change its argument, which others may share.
+  /// The hook must not change its argument, which others may share. One registered during a pass begins with
+  /// the next.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
   /// For a layer that stores several parameters in one array: `view` (a view of the leaf *this*) as a leaf of
   /// its own whose gradient is the same view of this leaf's gradient.

@@ -1,7 +1,7 @@
 /// The units that a decoder may step with, on the rows of one thread. Internal to decoder_sequence.
 ///
 /// Both have one form. Forward: `gates` [rows, G] holds the whole input side on entry and, with `q` [rows,
-/// H], what the gradient needs on return. Backward: `hidden` [rows, G] holds a copy of those gates on entry
+/// H], what the gradient needs on return. Backward: `hidden` [rows, G] holds those gates (or a copy) on entry
 /// and the gradients of the state's products on return, `gates` [rows, G] gets those of the input side, `dh`
 /// [rows, H] turns from the gradient of the new state into that of the old.
 #pragma once

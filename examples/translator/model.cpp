@@ -19,7 +19,7 @@ namespace {
 namespace nn = rill::nn;
 using rill::Tensor;
 
-constexpr std::int64_t format = 1;  // of the model folder
+constexpr std::int64_t format = 2;  // of the model folder
 constexpr std::int64_t largest_size = 65536;
 
 nn::Seq2SeqOptions network_options(const ModelOptions& o, const Languages& languages) {
@@ -133,7 +133,11 @@ Model Model::load(const std::filesystem::path& folder) {
               "{}: the weights were not trained with the vocabularies and configuration beside them; train "
               "again, or bring back the files that belong together",
               safe(folder.string()));
-  model.network_.load_state_dict(weights.tensors);
+  try {
+    model.network_.load_state_dict(weights.tensors);
+  } catch (const rill::Error& error) {
+    rill::fail("{}: {}", safe(path("model.safetensors")), error.what());
+  }
   model.network_.eval();
   return model;
 }

@@ -180,7 +180,7 @@ void Run::step(const TrainingBatch& batch, Progress& progress) {
   loss.backward();
   optimizer_.step_clipped(options_.clip > 0 ? options_.clip : INFINITY);
   const double value = loss.item();
-  if (!std::isfinite(value)) return;  // the optimiser has skipped and counted it
+  if (!std::isfinite(value)) return progress.batch(0, 0);  // nothing for the mean
   loss_sum_ += value * static_cast<double>(batch.tokens);
   tokens_ += batch.tokens;
   progress.batch(batch.tokens, value);

@@ -173,7 +173,6 @@ TEST_CASE("memory: free blocks go back before the system is asked for a larger o
   rill::empty({25 << 20});
   rill::empty({30 << 20});
   CHECK(rill::memory::stats().system_bytes - held <= (std::int64_t{30} << 22) + 65536);
-  CHECK(rill::memory::stats().peak_system_bytes - held < std::int64_t{40} << 22);
   rill::memory::trim();
   CHECK(rill::memory::stats().system_bytes <= held);
 }

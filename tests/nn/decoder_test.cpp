@@ -306,6 +306,29 @@ TEST_CASE("decoder: a row decoded alone gives the bits it has in a batch") {
   CHECK(one.hidden.to_vector() == all.hidden.narrow(0, 6, 1).to_vector());
 }
 
+TEST_CASE("decoder: a kept graph gives the same gradients again, and the last time too") {
+  for (const Cell cell : {Cell::gru, Cell::rau}) {
+    const nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell});
+    Rng rng(2);
+    const Tensor outputs = randn({7, 3, 6}, rng), hidden = randn({3, 5}, rng);
+    const nn::DecoderFeatures f =
+        decoder.features(random_tokens({4, 3}, 3), hidden, decoder.prepare(outputs));
+    const Tensor loss = sum(f.joined * f.joined);
+    std::vector<Tensor> first;
+    for (const bool keep : {true, true, false}) {
+      for (Tensor p : decoder.parameters()) p.zero_grad();
+      backward(loss, {.keep = keep});
+      std::size_t i = 0;
+      for (const auto& [name, p] : decoder.named_parameters()) {
+        if (!p.grad().defined()) continue;
+        if (keep && first.size() <= i) first.push_back(p.grad().clone());
+        CHECK_MESSAGE(largest_difference(p.grad(), first[i]) == 0, name);
+        ++i;
+      }
+    }
+  }
+}
+
 TEST_CASE("decoder: dropout acts while training and is off in eval") {
   nn::AttentionDecoder decoder = small_decoder({.dropout = 0.5, .features_dropout = 0.5});
   Rng rng(2);

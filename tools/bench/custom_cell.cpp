@@ -7,7 +7,9 @@ namespace bench {
 
 void custom_cell(const std::string& size, const Options& options, const Emit& emit) {
   static const std::map<std::string, std::int64_t> hidden = {{"small", 64}, {"large", 256}};
-  const std::int64_t h = hidden.at(size), steps = 50, batch = options.batch > 0 ? options.batch : 32;
+  const std::int64_t h = options.hidden > 0 ? options.hidden : hidden.at(size);
+  const std::int64_t steps = options.steps > 0 ? options.steps : 50;
+  const std::int64_t batch = options.batch > 0 ? options.batch : 32;
   rill::Rng rng(1);
   const ::custom_cell::Adder model(h, rng);
   const rill::Tensor x = rill::rand({steps, batch, 2}, rng), y = rill::rand({batch}, rng);

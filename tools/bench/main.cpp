@@ -60,9 +60,10 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "another batch size")->check(CLI::Range(1, 65536));
-  app.add_option("--hidden", options.hidden, "another hidden size (seq2seq, gru, rau)")
+  app.add_option("--hidden", options.hidden, "another hidden size (all but micro)")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--steps", options.steps, "another number of steps")->check(CLI::Range(2, 1 << 20));
+  app.add_option("--steps", options.steps, "another number of steps (all but micro)")
+      ->check(CLI::Range(2, 1 << 20));
   app.add_option("--words", options.words, "another number of words (seq2seq)")
       ->check(CLI::Range(4, 1 << 24));
   app.add_flag("--ragged", options.ragged,
