@@ -19,8 +19,11 @@
 #if defined(__SANITIZE_ADDRESS__)
 #define RILL_BYPASS_CACHE 1
 #elif defined(__has_feature)
-#define RILL_BYPASS_CACHE __has_feature(address_sanitizer)
-#else
+#if __has_feature(address_sanitizer)
+#define RILL_BYPASS_CACHE 1
+#endif
+#endif
+#ifndef RILL_BYPASS_CACHE
 #define RILL_BYPASS_CACHE 0
 #endif
 

@@ -137,8 +137,7 @@ Tensor flip(const Tensor& x, const Dims& dims);
 Tensor repeat(const Tensor& x, const Dims& repeats);  ///< tiles, as PyTorch's repeat
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 /// Converts between dtypes; floating to int64 truncates (what int64 cannot hold, NaN too, becomes its
-/// smallest), to boolean is x != 0. Differentiable between
-/// floating ones.
+/// smallest), to boolean is x != 0. Differentiable between floating ones.
 Tensor to(const Tensor& x, DType dtype);
 
 // --- products (ops/matmul.cpp)
