@@ -6,6 +6,7 @@
 #include <rill/core/error.h>
 #include <rill/core/kernels/gemm.h>
 #include <rill/core/kernels/packed.h>
+#include <rill/core/kernels/thin.h>
 #include <rill/core/memory.h>
 #include <rill/core/parallel.h>
 
@@ -16,8 +17,25 @@ namespace {
 // use for more than one thread either, at some 10 microseconds.
 constexpr std::int64_t small_product = 1'000'000;  // multiplications
 
-// With fewer rows or columns than this, packing costs more than it gains.
+// With fewer rows or columns than this, packing the other operand costs more than it gains.
 constexpr std::int64_t thin_side = 16;
+
+// Uninitialised elements of the thread's own.
+template <class T>
+class Workspace {
+ public:
+  explicit Workspace(std::int64_t size)
+      : bytes_(static_cast<std::size_t>(size) * sizeof(T)), data_(memory::allocate(bytes_)) {}
+  ~Workspace() { memory::deallocate(data_, bytes_); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  T* data() const noexcept { return static_cast<T*>(data_); }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
 
 // A product C = op(A) op(B) + beta C, and its parts.
 template <class T>
@@ -53,19 +71,20 @@ struct Product {
   void by_blas() const { kernels::gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc); }
 
   void by_blocks() const {
-    const Workspace workspace(static_cast<std::size_t>(kernels::blocked_workspace<T>()) * sizeof(T));
-    kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, static_cast<T*>(workspace.data));
+    const Workspace<T> workspace(kernels::blocked_workspace<T>());
+    kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, workspace.data());
   }
 
- private:
-  struct Workspace {
-    explicit Workspace(std::size_t size) : bytes(size), data(memory::allocate(size)) {}
-    ~Workspace() { memory::deallocate(data, bytes); }
-    Workspace(const Workspace&) = delete;
-    Workspace& operator=(const Workspace&) = delete;
-    std::size_t bytes;
-    void* data;
-  };
+  // One with a thin side.
+  void by_thin() const {
+    if (ta || m == 1 || m >= thin_side) {
+      by_blas();
+    } else if (tb) {
+      kernels::thin_gemm_transposed(m, n, k, a, lda, b, ldb, beta, c, ldc);
+    } else {
+      kernels::thin_gemm(m, n, k, a, lda, b, ldb, beta, c, ldc);
+    }
+  }
 };
 
 // In parts that depend on the sizes alone, since BLAS may add in another order for another size.
@@ -77,7 +96,7 @@ void thin_product(const Product<T>& product) {
   const std::int64_t length = ((product.length() + parts - 1) / parts + 15) / 16 * 16;
   parallel_for((product.length() + length - 1) / length, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      product.part(i * length, std::min((i + 1) * length, product.length())).by_blas();
+      product.part(i * length, std::min((i + 1) * length, product.length())).by_thin();
     }
   });
 }

@@ -15,6 +15,7 @@
 #include <rill/core/gemm.h>
 #include <rill/core/kernels/gemm.h>
 #include <rill/core/kernels/packed.h>
+#include <rill/core/kernels/thin.h>
 #include <rill/core/parallel.h>
 #include <rill/core/random.h>
 
@@ -100,6 +101,15 @@ struct Product {
 
   // In parts of so many rows and columns.
   std::vector<T> by_blocked_gemm(std::int64_t rows, std::int64_t columns) const;
+
+  // Its columns [first, last).
+  std::vector<T> by_thin_gemm(std::int64_t first, std::int64_t last) const {
+    auto result = c;
+    const auto thin = tb ? kernels::thin_gemm_transposed<T> : kernels::thin_gemm<T>;
+    thin(m, last - first, k, a.data(), lda, b.data() + (tb ? first * ldb : first), ldb, beta,
+         result.data() + first, ldc);
+    return result;
+  }
 
   std::vector<T> by_parallel_gemm() const {
     auto result = c;
@@ -238,6 +248,39 @@ TEST_CASE("packed_gemm: NaN and infinity in one row stay in that row, and in B i
       CHECK(std::isnan(x) == (i == 3));
       if (i != 3) CHECK(std::isinf(x) == (j == 49));
     }
+  }
+}
+
+TEST_CASE_TEMPLATE("thin_gemm: every beta and number of rows, plain and transposed, and the edges", T, float,
+                   double) {
+  for (const bool tb : {false, true}) {
+    for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 40}) {
+      for (const std::int64_t n : {0, 1, 7, 15, 16, 17, 63, 64, 100, 768, 800}) {
+        for (const std::int64_t k : {0, 1, 16, 127, 129, 700}) {
+          const T beta = k % 2 == 0 ? T(0) : T(-0.5);
+          const Product<T> product(false, tb, m, n, k, beta);
+          CAPTURE(m);
+          CAPTURE(n);
+          CAPTURE(k);
+          CAPTURE(tb);
+          REQUIRE(product.error(product.by_thin_gemm(0, n)) < tolerance<T>);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("thin_gemm: columns have the same bits whatever is computed with them", T, float, double) {
+  for (const bool tb : {false, true}) {
+    const Product<T> product(false, tb, 10, 333, 300, T(0.5));
+    const auto whole = product.by_thin_gemm(0, 333);
+    auto split = product.by_thin_gemm(0, 101);
+    const auto rest = product.by_thin_gemm(101, 333);
+    for (std::int64_t i = 0; i < product.m; ++i) {
+      const auto row = static_cast<std::ptrdiff_t>(i * product.ldc);
+      std::copy_n(rest.begin() + row + 101, 333 - 101, split.begin() + row + 101);
+    }
+    CHECK(same_bits(split, whole));
   }
 }
 

@@ -1,0 +1,172 @@
+/// The tile that all of rill's own products are made of: a few rows of C by a few vectors of its columns,
+/// which stay in registers while k runs. Internal to core/kernels.
+///
+/// It is written with the compiler's vector type and compiled once for each level, in functions with its
+/// instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <rill/core/kernels/simd.h>
+
+namespace rill::kernels {
+
+/// How a tile finds its operands.
+enum class Stored : std::uint8_t {
+  right_packed,    ///< A by rows, B in panels
+  both_packed,     ///< A tile by tile, k rows of the tile's height; B in panels
+  right_streamed,  ///< both by rows, B from memory
+  left_streamed,   ///< both by rows, A from memory
+};
+
+/// A matrix B from some row on, in panels or by rows.
+template <class T>
+struct Right {
+  const T* data;
+  std::int64_t height;  ///< rows of the packed matrix, so a panel is that many times its width; 1 by rows
+  std::int64_t step;    ///< from a row to the next
+
+  /// From column j on; the first of a panel where there are panels.
+  Right from(std::int64_t j) const noexcept { return {data + j * height, height, step}; }
+};
+
+template <class T, class Level>
+struct Layout {
+  using Vector __attribute__((vector_size(Level::bytes), may_alias)) = T;
+  static constexpr int lanes = Level::bytes / static_cast<int>(sizeof(T));
+  static constexpr int width = Level::vectors * lanes;  ///< of a panel
+};
+
+/// C = A B + beta C for one tile, `across` vectors of columns from one panel or more.
+template <class T, class Level, int rows, int across, Stored stored>
+RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
+                      std::int64_t ldc) noexcept {
+  using L = Layout<T, Level>;
+  constexpr bool by_rows = stored == Stored::right_streamed || stored == Stored::left_streamed;
+  constexpr int line = 64 / sizeof(T);
+  constexpr int vectors_of_line = 64 / Level::bytes;
+  typename L::Vector sums[rows][across] = {};
+  const T* from = b.data;
+  for (std::int64_t p = 0; p < k; ++p) {
+    // Rows are far apart: the processor does not guess that the next tile goes on where this one ends.
+    if constexpr (stored == Stored::right_streamed) {
+#pragma GCC unroll 16
+      for (int v = 0; v < across; v += vectors_of_line)
+        __builtin_prefetch(from + (2 * across + v) * L::lanes);
+    } else if constexpr (stored == Stored::left_streamed) {
+      if (p % line == 0) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; ++i) __builtin_prefetch(a + (rows + i) * lda);
+      }
+    }
+    typename L::Vector right[across];
+    if constexpr (by_rows) {
+#pragma GCC unroll 16
+      for (int v = 0; v < across; ++v) std::memcpy(&right[v], from + v * L::lanes, sizeof(right[v]));
+    } else {
+#pragma GCC unroll 16
+      for (int v = 0; v < across; ++v) {
+        const T* row = from + v / Level::vectors * b.height * L::width;
+        right[v] = reinterpret_cast<const typename L::Vector*>(row)[v % Level::vectors];
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; ++i) {
+      const T left = stored == Stored::both_packed ? a[i] : a[i * lda];
+#pragma GCC unroll 16
+      for (int v = 0; v < across; ++v) sums[i][v] += left * right[v];
+    }
+    from += by_rows ? b.step : L::width;
+    a += stored == Stored::both_packed ? rows : 1;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 16
+    for (int v = 0; v < across; ++v) {
+      // C is not aligned as a vector, hence the copies, which become unaligned loads and stores.
+      T* to = c + i * ldc + v * L::lanes;
+      typename L::Vector old = {};
+      if (beta != T(0)) std::memcpy(&old, to, sizeof(old));
+      old = sums[i][v] + beta * old;
+      std::memcpy(to, &old, sizeof(old));
+    }
+  }
+}
+
+/// The transpose of a square block as wide as a vector, to rows a panel's width apart: rounds of interleaving
+/// halves.
+template <class T, class Level, std::size_t... lane>
+RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::index_sequence<lane...>) noexcept {
+  using L = Layout<T, Level>;
+  constexpr int n = L::lanes;
+  typename L::Vector x[n];
+  typename L::Vector y[n];
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(&x[i], from + i * ld, sizeof(x[i]));
+#pragma GCC unroll 4
+  for (int round = 1; round < n; round *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < n / 2; ++i) {
+      y[2 * i] = __builtin_shufflevector(x[i], x[i + n / 2], (lane / 2 + lane % 2 * n)...);
+      y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + n / 2], (lane / 2 + n / 2 + lane % 2 * n)...);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < n; ++i) x[i] = y[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(to + i * L::width, &x[i], sizeof(x[i]));
+}
+
+template <class T>
+using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
+                      std::int64_t ldc) noexcept;
+
+// A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and what runs on it.
+#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                  \
+  struct Name {                                                                                     \
+    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;          \
+    template <class T, int rows, int across, Stored stored>                                         \
+    target_ static void run(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c, \
+                            std::int64_t ldc) noexcept {                                            \
+      tile<T, Name, rows, across, stored>(k, a, lda, b, beta, c, ldc);                              \
+    }                                                                                               \
+    template <class T>                                                                              \
+    target_ static void turn(const T* from, std::int64_t ld, T* to) noexcept {                      \
+      transpose<T, Name>(from, ld, to, std::make_index_sequence<bytes / sizeof(T)>());              \
+    }                                                                                               \
+  };
+#if defined(__x86_64__)
+RILL_LEVEL(Avx512, 64, 3, 24, RILL_TARGET("x86-64-v4"))
+RILL_LEVEL(Avx2, 32, 2, 12, RILL_TARGET("x86-64-v3"))
+#endif
+RILL_LEVEL(Portable, 16, 2, 12, )
+#undef RILL_LEVEL
+
+/// What `Make` builds for this processor: Make::of<Level>() is made once for each level.
+template <class Make>
+const auto& for_this_processor() noexcept {
+  static constexpr auto portable = Make::template of<Portable>();
+#if defined(__x86_64__)
+  static constexpr auto avx512 = Make::template of<Avx512>();
+  static constexpr auto avx2 = Make::template of<Avx2>();
+  static const SimdLevel level = cpu_simd_level();
+  if (level == SimdLevel::v4) return avx512;
+  if (level == SimdLevel::v3) return avx2;
+#endif
+  return portable;
+}
+
+/// The tiles of m rows, as alike as possible: 9 rows are 5 and 4, not 8 and 1.
+struct Tiles {
+  std::int64_t m;
+  std::int64_t count;
+
+  Tiles(std::int64_t rows, int most_rows) : m(rows), count((rows + most_rows - 1) / most_rows) {}
+  std::int64_t first(std::int64_t tile) const { return tile * m / count; }
+  std::int64_t rows(std::int64_t tile) const { return first(tile + 1) - first(tile); }
+};
+
+}  // namespace rill::kernels
