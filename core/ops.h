@@ -180,6 +180,11 @@ Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);  ///< in
 Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim = false);
 Tensor argmax(const Tensor& x);  ///< index in the flattened tensor
 Tensor argmin(const Tensor& x);
+/// The k largest (or smallest) elements along dim, sorted, and their indices: both have the shape of x with
+/// size k in dim. Of equal ones the lower index comes first and is chosen first. NaN counts as the greatest:
+/// first among the largest, last among the smallest. The gradient goes to the chosen elements. Throws for k
+/// outside 0..size; a scalar counts as a row of 1, of which k must be 1.
+ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t dim = -1, bool largest = true);
 Tensor cumsum(const Tensor& x, std::int64_t dim);
 /// The sum of x over what was broadcast to make it, back to `shape`.
 Tensor sum_to(const Tensor& x, const Shape& shape);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <set>
 
 #include <rill/core/autograd.h>
 #include <rill/core/ops.h>
@@ -38,7 +38,12 @@ class Search {
  public:
   Search(const AttentionDecoder& decoder, const Tensor& hidden, const Memory& memory,
          const SearchOptions& options, const Tensor& given)
-      : decoder_(decoder), options_(options), all_(memory), memory_(memory), hidden_(hidden) {
+      : decoder_(decoder),
+        options_(options),
+        banned_(options.banned.begin(), options.banned.end()),
+        all_(memory),
+        memory_(memory),
+        hidden_(hidden) {
     check_options();
     const std::int64_t batch = memory.values.size(1);
     for (std::int64_t b = 0; b < batch; ++b) {
@@ -60,7 +65,8 @@ class Search {
     for (std::int64_t step = 1; !tokens.empty(); ++step) {
       const DecoderStep out = decoder_.step(tensor(tokens, {std::ssize(tokens)}), hidden_, memory_);
       if (options_.weights) weights_.push_back(out.weights.squeeze(1));
-      for (std::size_t b = 0; b < beams_.size(); ++b) extend(b, step, out.log_probs);
+      const ValuesAndIndices best = best_tokens(out.log_probs);
+      for (std::size_t b = 0; b < beams_.size(); ++b) extend(b, step, best);
       tokens = gather_rows(out.hidden);
     }
   }
@@ -102,35 +108,34 @@ class Search {
     return length == 0 ? log_prob : log_prob / std::pow(static_cast<double>(length), options_.length_penalty);
   }
 
-  bool allowed(std::int64_t token) const {
-    return std::find(options_.banned.begin(), options_.banned.end(), token) == options_.banned.end();
+  /// The best tokens of each row, enough that `beam` of them are allowed where there are so many; float64.
+  ValuesAndIndices best_tokens(const Tensor& log_probs) const {
+    const std::int64_t banned = std::ssize(banned_);
+    const std::int64_t most = std::min(options_.beam, log_probs.size(1) - banned) + banned;
+    const ValuesAndIndices best = topk(log_probs, most);
+    return {best.values.to(float64), best.indices};
   }
 
   /// The best continuations of a live place, at most `beam`; equal ones in the order of their ids.
-  template <class T>
-  void continue_place(std::size_t from, const Place& place, const T* log_probs,
+  void continue_place(std::size_t from, const Place& place, const ValuesAndIndices& best,
                       std::vector<Candidate>& out) const {
-    const auto most = static_cast<std::size_t>(options_.beam);
-    std::vector<std::pair<T, std::int64_t>> best;  // descending
-    for (std::int64_t id = 0; id < decoder_.options().vocabulary; ++id) {
-      const T value = log_probs[id];
-      const bool enters =
-          best.size() < most ? value > -std::numeric_limits<T>::infinity() : value > best.back().first;
-      if (!enters || !allowed(id)) continue;
-      const auto before = [](const auto& a, T v) { return a.first >= v; };
-      best.insert(std::lower_bound(best.begin(), best.end(), value, before), {value, id});
-      if (best.size() > most) best.pop_back();
+    const std::int64_t width = best.values.size(1);
+    const double* const log_probs = best.values.data<double>() + place.row * width;
+    const std::int64_t* const ids = best.indices.data<std::int64_t>() + place.row * width;
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < width && found < options_.beam; ++i) {
+      if (!std::isfinite(log_probs[i])) break;  // nothing but -infinity follows; NaN would come first
+      if (banned_.contains(ids[i])) continue;
+      const double log_prob = place.log_prob + log_probs[i];
+      out.push_back({score(log_prob, place.length + 1), from, ids[i], log_prob});
+      ++found;
     }
-    check(!best.empty(),
+    check(found > 0,
           "search: no token has a score; the model's parameters are not finite or all tokens are banned");
-    for (const auto& [value, id] : best) {
-      const double log_prob = place.log_prob + static_cast<double>(value);
-      out.push_back({score(log_prob, place.length + 1), from, id, log_prob});
-    }
   }
 
   /// One step of one source: its beam becomes the best of what its places can become.
-  void extend(std::size_t source, std::int64_t step, const Tensor& log_probs) {
+  void extend(std::size_t source, std::int64_t step, const ValuesAndIndices& best) {
     std::vector<Place>& beam = beams_[source];
     if (std::all_of(beam.begin(), beam.end(), [](const Place& p) { return p.done; })) return;
     std::vector<Candidate> candidates;
@@ -140,9 +145,7 @@ class Search {
         candidates.push_back({score(place.log_prob, place.length), i, -1, place.log_prob});
         continue;
       }
-      visit_floating("search", log_probs.dtype(), [&]<class T>(Type<T>) {
-        continue_place(i, place, log_probs.data<T>() + place.row * log_probs.size(1), candidates);
-      });
+      continue_place(i, place, best, candidates);
     }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
@@ -187,6 +190,7 @@ class Search {
 
   const AttentionDecoder& decoder_;
   const SearchOptions& options_;
+  const std::set<std::int64_t> banned_;
   const Memory& all_;
   Memory memory_;  // of the rows that go on
   Tensor hidden_;

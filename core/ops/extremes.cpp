@@ -7,6 +7,7 @@
 namespace rill {
 
 using detail::DimSet;
+using detail::each_row;
 using detail::raw;
 using detail::Rows;
 
@@ -44,14 +45,6 @@ DimSet searched(const char* op, const Tensor& x, const Dims& dims) {
   const DimSet set(op, dims, x.dim());
   check(set.count(x.shape()) > 0, "{}: shape {} has no element to choose from", op, x.shape());
   return set;
-}
-
-/// Calls f(i, row) for each row.
-template <class T, class F>
-void each_row(const Rows& rows, const F& f) {
-  detail::parallel_rows(rows.count(), rows.size(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) f(i, rows.row<T>(i));
-  });
 }
 
 template <class Extreme>
@@ -94,17 +87,11 @@ ValuesAndIndices along(const Tensor& x, std::int64_t dim, bool keepdim) {
       raw<T>(values)[i] = found;
       raw<std::int64_t>(indices)[i] = kernels::first_equal(row, rows.size(), found);
     });
-    Tensor y = record(Extreme::name, values, {x},
-                      [set, at = save(indices, Extreme::name)](const Tensor& dy, Grads& d) {
-                        const Tensor gradient = dy.contiguous();
-                        const Shape to = d[0].shape();
-                        const std::int64_t n = set.count(to);
-                        const Tensor dx = zeros(to, dy.dtype());
-                        const std::int64_t* const index = at.template data<std::int64_t>();
-                        for (std::int64_t i = 0; i < gradient.numel(); ++i)
-                          raw<T>(dx)[i * n + index[i]] = raw<const T>(gradient)[i];
-                        d[0].give(detail::unmoved(dx, set, to));
-                      });
+    Tensor y = record(
+        Extreme::name, values, {x}, [set, at = save(indices, Extreme::name)](const Tensor& dy, Grads& d) {
+          const Tensor gradient = dy.contiguous();
+          detail::give_chosen(d[0], set, 1, at.template data<std::int64_t>(), raw<const T>(gradient));
+        });
     return ValuesAndIndices{std::move(y), indices};
   });
 }

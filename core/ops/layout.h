@@ -81,6 +81,14 @@ class Rows {
   Blocks blocks_;
 };
 
+/// Calls f(i, row) for each row.
+template <class T, class F>
+void each_row(const Rows& rows, const F& f) {
+  parallel_rows(rows.count(), rows.size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) f(i, rows.row<T>(i));
+  });
+}
+
 /// The order of dimensions that moves those of a set last.
 Dims moved_last(DimSet dims, int rank);
 /// A contiguous tensor of rows as of Rows(x, dims), seen in the shape of x.
@@ -108,6 +116,18 @@ void write_rows(GradRef d, DimSet dims, F&& write) {
   const Tensor fresh = empty(d.shape(), d.dtype());
   write(raw<T>(fresh), T(0));
   d.give(unmoved(fresh, dims, d.shape()));
+}
+
+/// Gives the gradient of an op that took k different elements of each row of its input, as of Rows(x, dims):
+/// dy [rows, k], contiguous, at the indices [rows, k], and 0 elsewhere.
+template <class T>
+void give_chosen(GradRef d, DimSet dims, std::int64_t k, const std::int64_t* indices, const T* dy) {
+  const Shape shape = d.shape();
+  const std::int64_t size = dims.count(shape);
+  const Tensor dx = zeros(shape, d.dtype());
+  const std::int64_t chosen = size == 0 ? 0 : dx.numel() / size * k;
+  for (std::int64_t i = 0; i < chosen; ++i) raw<T>(dx)[i / k * size + indices[i]] = dy[i];
+  d.give(unmoved(dx, dims, shape));
 }
 
 }  // namespace rill::detail

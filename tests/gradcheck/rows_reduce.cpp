@@ -86,6 +86,12 @@ std::vector<GradcheckRow> rows_reduce() {
                       return Inputs{rill::min(in[0], 0).values, rill::min(in[0], -1, true).values};
                     },
                     {distinct(shape)}});
+    rows.push_back({"topk",
+                    [](const Inputs& in) {
+                      return Inputs{rill::topk(in[0], 2).values, rill::topk(in[0], 2, 0, false).values,
+                                    rill::topk(in[0], 1, 1).values};
+                    },
+                    {distinct(shape)}});
   }
   add(rows, "cumsum", {2, 3, 2}, [](const Inputs& in) {
     return Inputs{rill::cumsum(in[0], 0), rill::cumsum(in[0], 1), rill::cumsum(in[0], -1)};

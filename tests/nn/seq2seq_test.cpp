@@ -263,6 +263,32 @@ TEST_CASE("search: banned tokens are not written, and without an end a sequence 
   }
 }
 
+TEST_CASE("search: equal scores stand in the order of their ids, without banned and impossible tokens") {
+  for (const DType dtype : {float32, float64}) {
+    nn::Seq2Seq model = trained_a_little(small_options());
+    model.to(dtype);
+    const NoGrad no_grad;
+    model.parameter("decoder.out.weight").fill_(0);
+    Tensor bias = model.parameter("decoder.out.bias");
+    bias.fill_(0);
+    // Banned twice and outside the vocabulary: neither matters.
+    nn::SearchOptions options{.beam = 4, .banned = {1, 0, 4, 1, 77}, .max_steps = 1};
+    using Tokens = std::vector<std::vector<std::int64_t>>;
+    const auto tokens = [&] {
+      const auto found = model.search(random_tokens({3, 2}, 4, 12), Tensor(), options);
+      Tokens all;
+      for (const Hypothesis& h : found[1]) all.push_back(h.tokens);
+      return all;
+    };
+    CHECK(tokens() == Tokens{{}, {3}, {5}, {6}});
+    bias.narrow(0, 5, 1).fill_(-std::numeric_limits<double>::infinity());
+    CHECK(tokens() == Tokens{{}, {3}, {6}, {7}});
+    bias.narrow(0, 4, 1).fill_(3);
+    options.beam = std::numeric_limits<std::int64_t>::max();
+    CHECK(tokens() == Tokens{{}, {3}, {6}, {7}, {8}, {9}});
+  }
+}
+
 TEST_CASE("search: bad options and scores are errors, empty batches are not") {
   const nn::Seq2Seq model = trained_a_little(small_options());
   const Sources sources;
@@ -270,13 +296,16 @@ TEST_CASE("search: bad options and scores are errors, empty batches are not") {
                        "search: a beam of 0; it must be at least 1", Error);
   CHECK_THROWS_WITH_AS(model.search(sources.ids, Tensor(), {.start = 10}), "search: token 10 is outside 0..9",
                        Error);
-  CHECK_THROWS_AS(model.search(sources.ids, Tensor(), {.banned = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}), Error);
+  const char* const no_score =
+      "search: no token has a score; the model's parameters are not finite or all tokens are banned";
+  CHECK_THROWS_WITH_AS(model.search(sources.ids, Tensor(), {.banned = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}),
+                       no_score, Error);
   CHECK(model.search(zeros({4, 0}, int64)).empty());
   const auto blank = model.search(sources.ids, zeros({5}, int64), {.beam = 2});
   CHECK(blank.size() == 5);
   const NoGrad no_grad;
   model.parameter("decoder.out.bias").fill_(std::nan(""));
-  CHECK_THROWS_AS(model.search(sources.ids, Tensor(), {}), Error);
+  CHECK_THROWS_WITH_AS(model.search(sources.ids, Tensor(), {}), no_score, Error);
 }
 
 TEST_CASE("seq2seq: padding of sources and targets changes neither loss nor gradients") {
