@@ -20,6 +20,7 @@ class Backward {
   void deliver(Edge& edge, const Tensor& gradient);
   bool adopt(Edge& edge, Tensor& gradient);
   Slot slot(Edge& edge);
+  Slot in_place_slot(Edge& edge, const Tensor& dy);
   Tensor zeroed(Edge& edge);
   void run();
   void forget_touched() noexcept;
@@ -127,6 +128,18 @@ Slot Backward::slot(Edge& edge) {
   if (shared || detail::repeats(out.grad)) out.grad = out.grad.clone();
   out.grad.impl().storage->bump_version();
   return {out.grad, 1};
+}
+
+Slot Backward::in_place_slot(Edge& edge, const Tensor& dy) {
+  const TensorImpl& given = dy.impl();
+  const bool exclusive = given.use_count() == 1 && given.storage->use_count() == 1 && given.contiguous;
+  if (!edge.node || !exclusive) return slot(edge);
+  OutputSlot& out = edge.node->output_slots()[edge.output];
+  if (out.grad.defined() || out.shape != given.shape || out.dtype != given.dtype) return slot(edge);
+  enqueue(edge.node.get());
+  given.storage->bump_version();
+  out.grad = dy;
+  return {out.grad, 0};
 }
 
 Tensor Backward::zeroed(Edge& edge) {
@@ -284,6 +297,7 @@ GradRef Grads::operator[](int i) const {
 bool Grads::keeps_graph() const noexcept { return pass_->keeps_graph(); }
 
 Slot GradRef::slot() { return pass_->slot(*edge_); }
+Slot GradRef::in_place_slot(const Tensor& dy) { return pass_->in_place_slot(*edge_, dy); }
 Tensor GradRef::zeroed() { return pass_->zeroed(*edge_); }
 
 const Shape& GradRef::shape() const {

@@ -46,8 +46,9 @@ Tensor dropout(const Tensor& x, double p, DropoutKey key) {
     drop(key, p, y.numel(), raw<const T>(from), raw<T>(y),
          kept.defined() ? raw<std::uint8_t>(kept) : nullptr);
     return record("dropout", y, {x}, [kept, scale = static_cast<T>(1 / (1 - p))](const Tensor& dy, Grads& d) {
+      const Slot slot = d[0].in_place_slot(dy);
       const Tensor gradient = dy.contiguous();
-      detail::write_contiguous<T>(d[0].slot(), [&](T* dx, T beta) {
+      detail::write_contiguous<T>(slot, [&](T* dx, T beta) {
         parallel_for(gradient.numel(), 2 * detail::grain_elements, [&](std::int64_t begin, std::int64_t end) {
           kernels::pass_kept(raw<const T>(gradient) + begin, raw<const std::uint8_t>(kept) + begin, scale,
                              beta, dx + begin, end - begin);

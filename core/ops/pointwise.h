@@ -158,12 +158,12 @@ Tensor unary(const Op& op, const Tensor& x) {
     if (!is_recording({x})) return unrecorded(op.name, std::move(y));
     if constexpr (Op::keeps == Keeps::nothing) {
       return record(op.name, std::move(y), {x}, [op](const Tensor& dy, Grads& d) {
-        detail::unary_backward<Op, T>(op, dy, nullptr, d[0].slot());
+        detail::unary_backward<Op, T>(op, dy, nullptr, d[0].in_place_slot(dy));
       });
     } else {
       const Tensor& kept = Op::keeps == Keeps::input ? x : y;
       return record(op.name, std::move(y), {x}, [op, kept = save(kept, op.name)](const Tensor& dy, Grads& d) {
-        detail::unary_backward<Op, T>(op, dy, &kept, d[0].slot());
+        detail::unary_backward<Op, T>(op, dy, &kept, d[0].in_place_slot(dy));
       });
     }
   });

@@ -115,13 +115,15 @@ void train(const TrainCommand& c) {
     say(fmt::format("{}: the model there will be replaced after the first epoch", safe(c.folder)));
   }
   say(fmt::format("{} parameters; {}", model.network().num_parameters(), rill::about()));
-  const TrainingResult result = train(model, split.train, split.valid, c.training, c.folder, c.resume);
+  const std::size_t pairs = split.train.size();
+  const TrainingResult result =
+      train(model, std::move(split.train), split.valid, c.training, c.folder, c.resume);
   if (result.interrupted)
     say(fmt::format("interrupted; the same command with --resume goes on from {}", safe(c.folder)));
   if (result.stopped_early)
     say(fmt::format("stopped: no better loss or BLEU for {} epochs", c.training.patience));
   if (result.best_epoch > 0) say(fmt::format("{}: the model of epoch {}", safe(c.folder), result.best_epoch));
-  if (c.json) fmt::print("{}\n", summary(result, model, split.train.size()).dump());
+  if (c.json) fmt::print("{}\n", summary(result, model, pairs).dump());
 }
 
 namespace {

@@ -73,7 +73,7 @@ EpochRecord epoch_record(const nlohmann::json& j) {
 /// One run: what is trained, and where it stands.
 class Run {
  public:
-  Run(Model& model, const std::vector<Pair>& train, const std::vector<Pair>& valid,
+  Run(Model& model, std::span<const Pair> train, const std::vector<Pair>& valid,
       const TrainingOptions& options, const std::filesystem::path& folder)
       : model_(model),
         valid_(valid),
@@ -284,9 +284,10 @@ TrainingResult Run::run() {
 
 }  // namespace
 
-TrainingResult train(Model& model, const std::vector<Pair>& train, const std::vector<Pair>& valid,
+TrainingResult train(Model& model, std::vector<Pair> train, const std::vector<Pair>& valid,
                      const TrainingOptions& options, const std::filesystem::path& folder, bool resume) {
   Run run(model, train, valid, options, folder);
+  train = {};  // from here on ids are enough
   if (resume) run.resume();
   return run.run();
 }

@@ -59,7 +59,8 @@ void stop_on_signals();
 ///
 /// `resume` takes the checkpoint's place, throwing rill::Error when there is none, or when model, data or
 /// options (other than `epochs`) are not those it was made with.
-TrainingResult train(Model& model, const std::vector<Pair>& train, const std::vector<Pair>& valid,
+/// Move a large `train` in: its text goes once it is encoded.
+TrainingResult train(Model& model, std::vector<Pair> train, const std::vector<Pair>& valid,
                      const TrainingOptions& options, const std::filesystem::path& folder, bool resume);
 
 }  // namespace translator

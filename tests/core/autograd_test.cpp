@@ -218,6 +218,40 @@ TEST_CASE("autograd: gradients shared between two ways stay apart") {
   CHECK(b.grad().item() == 5);
 }
 
+TEST_CASE(
+    "autograd: an elementwise op turns its gradient into the next in place, where nobody else holds it") {
+  std::vector<const double*> places;
+  const auto watched = [&](const Tensor& x) {
+    return rill::record("watched", x.detach().clone(), {x}, [&](const Tensor& dy, rill::Grads& d) {
+      places.push_back(dy.data<double>());
+      d[0].give(dy);
+    });
+  };
+  Tensor x = leaf({1, 2});
+  rill::sum(watched(rill::exp(watched(rill::exp(x)) * 2.0)) * 3.0).backward();
+  REQUIRE(places.size() == 2);
+  CHECK(places[0] == places[1]);
+  for (std::int64_t i : {0, 1}) {
+    const double once = std::exp(x.select(0, i).item());
+    CHECK(x.grad().select(0, i).item() == doctest::Approx(6 * once * std::exp(2 * once)));
+  }
+}
+
+TEST_CASE("autograd: a gradient that a hook or another way holds is not changed in place") {
+  Tensor x = leaf({0.5});
+  Tensor kept;
+  Tensor y = x * 1.0;
+  y.register_hook([&](const Tensor& dy) { return kept = dy, Tensor(); });
+  Tensor z = rill::exp(y);
+  (z * 2.0 + z).backward();
+  CHECK(kept.item() == doctest::Approx(3 * std::exp(0.5)));
+  CHECK(x.grad().item() == doctest::Approx(3 * std::exp(0.5)));
+  Tensor both = x * 3.0;  // one gradient goes two ways, one of which would change it
+  x.zero_grad();
+  (rill::tanh(both) + both).backward();
+  CHECK(x.grad().item() == doctest::Approx(3 * (2 - std::tanh(1.5) * std::tanh(1.5))));
+}
+
 TEST_CASE("autograd: backward leaves a given gradient as it was") {
   Tensor x = leaf({1, 2});
   Tensor y = x * 1.0;
