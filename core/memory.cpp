@@ -1,6 +1,9 @@
 #include <rill/core/memory.h>
 
 #include <sys/mman.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -81,8 +84,9 @@ void return_to_system(void* block, std::size_t bytes) noexcept {
 std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page; }
 
 /// Large blocks of every thread. A free block serves any request for more than half of it, so that batches of
-/// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it, until all
-/// that is held is at most a quarter above the most that was ever in use.
+/// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it until all
+/// that is held is at most a sixteenth above the most that was ever in use: first the one that was free for
+/// longest, since the sizes that recur are asked for again soon.
 class Pool {
  public:
   /// A block of at least `bytes` that was free, or null.
@@ -90,7 +94,7 @@ class Pool {
     std::lock_guard lock(mutex_);
     const auto at = free_.lower_bound(bytes);
     if (at == free_.end() || at->first > 2 * bytes) return nullptr;
-    void* block = at->second;
+    void* block = at->second.block;
     use(block, at->first);
     cached_ -= static_cast<std::int64_t>(at->first);
     free_.erase(at);
@@ -103,7 +107,7 @@ class Pool {
   void make_room(std::size_t bytes) noexcept {
     std::lock_guard lock(mutex_);
     const std::int64_t use = in_use_ + static_cast<std::int64_t>(bytes), most = std::max(most_in_use_, use);
-    while (!free_.empty() && use + cached_ > most + most / 4) drop(std::prev(free_.end()));
+    while (!free_.empty() && use + cached_ > most + most / 16) drop_oldest();
   }
 
   /// Notes a new block.
@@ -126,7 +130,7 @@ class Pool {
     if (RILL_BYPASS_CACHE || cached_ + static_cast<std::int64_t>(bytes) > limit_)
       return return_to_system(block, bytes);
     try {
-      free_.emplace(bytes, block);
+      free_.emplace(bytes, Freed{block, ++freed_});
       cached_ += static_cast<std::int64_t>(bytes);
     } catch (...) {  // no memory for the list itself
       return_to_system(block, bytes);
@@ -142,7 +146,7 @@ class Pool {
   void set_limit(std::int64_t bytes) noexcept {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
-    while (cached_ > limit_) drop(std::prev(free_.end()));
+    while (cached_ > limit_) drop_oldest();
   }
 
   std::int64_t cached() noexcept {
@@ -151,15 +155,23 @@ class Pool {
   }
 
  private:
-  using Free = std::multimap<std::size_t, void*>;
+  struct Freed {
+    void* block;
+    std::uint64_t when;
+  };
+  using Free = std::multimap<std::size_t, Freed>;
 
   void use(void* block, std::size_t bytes) {
     sizes_.emplace(block, bytes);
     in_use_ += static_cast<std::int64_t>(bytes);
     most_in_use_ = std::max(most_in_use_, in_use_);
   }
+  void drop_oldest() noexcept {
+    const auto older = [](const auto& a, const auto& b) { return a.second.when < b.second.when; };
+    drop(std::min_element(free_.begin(), free_.end(), older));
+  }
   void drop(Free::iterator at) noexcept {
-    return_to_system(at->second, at->first);
+    return_to_system(at->second.block, at->first);
     cached_ -= static_cast<std::int64_t>(at->first);
     free_.erase(at);
   }
@@ -168,6 +180,7 @@ class Pool {
   Free free_;
   std::unordered_map<void*, std::size_t> sizes_;  // of the blocks in use
   std::int64_t cached_ = 0, in_use_ = 0, most_in_use_ = 0;
+  std::uint64_t freed_ = 0;
   std::int64_t limit_ = std::int64_t{4} << 30;
 };
 
@@ -324,6 +337,9 @@ Stats stats() noexcept {
 void trim() noexcept {
   pool().trim();
   if (current) current->drain();
+#if defined(__GLIBC__)
+  malloc_trim(0);  // or small blocks stay with the C library
+#endif
 }
 
 void set_cache_limit(std::int64_t bytes) noexcept { pool().set_limit(std::max<std::int64_t>(bytes, 0)); }

@@ -45,6 +45,9 @@ struct Gradients {
     scores = empty({batch, s.positions}, dtype);
     space = empty({batch, std::max(s.hidden, s.memory)}, dtype);
   }
+
+  /// Once the steps are done: what the weights' gradients do not read makes room for them.
+  void release_steps() { contexts = shares = scores = space = Tensor(); }
 };
 
 template <class T, class Step>
@@ -169,6 +172,7 @@ void run_backward(const DecoderKept& kept, const DecoderWeights& w, const Tensor
                                 .dlast = raw_or_null<const T>(dlast),
                                 .g = g};
   each_share(kept.rows, 2 * kept.sizes.flops(), block);
+  g.release_steps();
 }
 
 Tensor restored(const std::optional<Saved>& saved) { return saved ? (*saved)() : Tensor(); }
@@ -183,7 +187,7 @@ Tensor by_sequence(const SequenceRows& rows, const Tensor& by_place) {
 
 }  // namespace
 
-void decoder_backward(const DecoderKept& kept, Outputs dy, Grads& d) {
+void decoder_backward(DecoderKept& kept, Outputs dy, Grads& d) {
   const DecoderSizes& s = kept.sizes;
   const DecoderWeights w{.query = restored(kept.query),
                          .v = restored(kept.v),
@@ -197,9 +201,11 @@ void decoder_backward(const DecoderKept& kept, Outputs dy, Grads& d) {
     const auto run = kept.cell == Cell::gru ? run_backward<T, GruStep<T>> : run_backward<T, RauStep<T>>;
     run(kept, w, restored(kept.keys), dy, g);
   });
+  if (!d.keeps_graph()) kept.workings.queries = kept.workings.q = Tensor();
   if (auto to = d[input_embedded]) to.give(dy[0].narrow(1, s.hidden + s.memory, s.embedded));
   if (auto to = d[input_hidden]) to.give(by_sequence(kept.rows, g.dh));
   if (auto to = d[input_query]) matmul_into(to.slot(), g.before.t(), g.query);
+  g.query = Tensor();
   if (auto to = d[input_v]) sum_rows_into(to.slot(), g.v);
   if (auto to = d[input_context]) matmul_into(to.slot(), g.read.t(), g.gates);
   if (auto to = d[input_weight]) matmul_into(to.slot(), g.before.t(), g.state);

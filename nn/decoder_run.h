@@ -88,7 +88,8 @@ enum DecoderInput : int {
   input_values
 };
 
-/// The gradients of decoder_sequence from those of its three results.
-void decoder_backward(const DecoderKept& kept, Outputs dy, Grads& d);
+/// The gradients of decoder_sequence from those of its three results. Uses up what was kept, unless the graph
+/// is.
+void decoder_backward(DecoderKept& kept, Outputs dy, Grads& d);
 
 }  // namespace rill::nn::detail

@@ -236,11 +236,11 @@ DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const Decod
                            save_if(w.candidate, op),
                            save_if(from.keys, op),
                            save_if(from.lengths, op)};
-  auto [joined, shares, hidden] =
-      record("decoder_sequence", std::move(results),
-             {in.gates, in.embedded, in.hidden, w.query, w.v, w.context, w.hidden, w.bias, w.candidate,
-              from.keys, from.values},
-             [kept = std::move(kept)](Outputs dy, Grads& d) { detail::decoder_backward(kept, dy, d); });
+  auto [joined, shares, hidden] = record(
+      "decoder_sequence", std::move(results),
+      {in.gates, in.embedded, in.hidden, w.query, w.v, w.context, w.hidden, w.bias, w.candidate, from.keys,
+       from.values},
+      [kept = std::move(kept)](Outputs dy, Grads& d) mutable { detail::decoder_backward(kept, dy, d); });
   return {joined, shares, hidden};
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <rill/core/file.h>
+#include <rill/core/memory.h>
 #include <rill/core/random.h>
 #include <rill/optim/optim.h>
 #include <translator/checkpoint.h>
@@ -173,12 +174,12 @@ void Run::save(double loss_sum, std::int64_t tokens, double seconds) const {
 }
 
 void Run::step(const TrainingBatch& batch, Progress& progress) {
-  optimizer_.zero_grad();
   const rill::Tensor loss =
       model_.network().loss(batch.source.ids, batch.source.lengths, batch.target_in, batch.target_out,
                             {.ignore_index = Vocabulary::pad, .label_smoothing = options_.label_smoothing});
   loss.backward();
   optimizer_.step_clipped(options_.clip > 0 ? options_.clip : INFINITY);
+  optimizer_.zero_grad();  // before validation and the next batch need the memory
   const double value = loss.item();
   if (!std::isfinite(value)) return progress.batch(0, 0);  // nothing for the mean
   loss_sum_ += value * static_cast<double>(batch.tokens);
@@ -288,6 +289,7 @@ TrainingResult train(Model& model, std::vector<Pair> train, const std::vector<Pa
                      const TrainingOptions& options, const std::filesystem::path& folder, bool resume) {
   Run run(model, train, valid, options, folder);
   train = {};  // from here on ids are enough
+  rill::memory::trim();
   if (resume) run.resume();
   return run.run();
 }

@@ -177,6 +177,20 @@ TEST_CASE("memory: free blocks go back before the system is asked for a larger o
   CHECK(rill::memory::stats().system_bytes <= held);
 }
 
+TEST_CASE("memory: of the free blocks those go back that were not asked for lately") {
+  rill::memory::trim();
+  const auto allocations = [] { return rill::memory::stats().system_allocations; };
+  const auto mebibytes = [](std::int64_t n) { return rill::empty({n << 20}, rill::boolean); };
+  mebibytes(100);  // the most that was in use
+  mebibytes(30);
+  mebibytes(70);
+  mebibytes(8);  // there is no place for 30, 70 and 8; the 70 is larger, but the 30 has waited longer
+  const auto before = allocations();
+  mebibytes(8);
+  mebibytes(70);
+  CHECK(allocations() == before);
+}
+
 TEST_CASE("memory: sizes that come once do not pile up") {
   rill::memory::trim();
   for (std::int64_t n = 1 << 19; n < 1 << 27; n += n / 3) rill::empty({n});
