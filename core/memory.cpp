@@ -84,9 +84,10 @@ void return_to_system(void* block, std::size_t bytes) noexcept {
 std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page; }
 
 /// Large blocks of every thread. A free block serves any request for more than half of it, so that batches of
-/// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it until all
-/// that is held is at most a sixteenth above the most that was ever in use: first the one that was free for
-/// longest, since the sizes that recur are asked for again soon.
+/// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it, the one that
+/// has waited longest first, until all that is held is at most a sixteenth above the most that was ever in
+/// use. A block that may only be waiting for its next turn, since fewer were freed after it than are in use,
+/// stays until it is a quarter: training steps that are alike ask the system for nothing.
 class Pool {
  public:
   /// A block of at least `bytes` that was free, or null.
@@ -107,7 +108,12 @@ class Pool {
   void make_room(std::size_t bytes) noexcept {
     std::lock_guard lock(mutex_);
     const std::int64_t use = in_use_ + static_cast<std::int64_t>(bytes), most = std::max(most_in_use_, use);
-    while (!free_.empty() && use + cached_ > most + most / 16) drop_oldest();
+    const auto too_much = [&](std::int64_t share) { return use + cached_ > most + most / share; };
+    while (!free_.empty() && too_much(16)) {
+      const auto at = oldest();
+      if (!too_much(4) && freed_ - at->second.when <= sizes_.size()) return;
+      drop(at);
+    }
   }
 
   /// Notes a new block.
@@ -146,7 +152,7 @@ class Pool {
   void set_limit(std::int64_t bytes) noexcept {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
-    while (cached_ > limit_) drop_oldest();
+    while (cached_ > limit_) drop(oldest());
   }
 
   std::int64_t cached() noexcept {
@@ -166,9 +172,9 @@ class Pool {
     in_use_ += static_cast<std::int64_t>(bytes);
     most_in_use_ = std::max(most_in_use_, in_use_);
   }
-  void drop_oldest() noexcept {
+  Free::iterator oldest() noexcept {
     const auto older = [](const auto& a, const auto& b) { return a.second.when < b.second.when; };
-    drop(std::min_element(free_.begin(), free_.end(), older));
+    return std::min_element(free_.begin(), free_.end(), older);
   }
   void drop(Free::iterator at) noexcept {
     return_to_system(at->second.block, at->first);
