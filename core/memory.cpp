@@ -84,10 +84,10 @@ void return_to_system(void* block, std::size_t bytes) noexcept {
 std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + page - 1) / page * page; }
 
 /// Large blocks of every thread. A free block serves any request for more than half of it, so that batches of
-/// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it, the one that
-/// has waited longest first, until all that is held is at most a sixteenth above the most that was ever in
-/// use. A block that may only be waiting for its next turn, since fewer were freed after it than are in use,
-/// stays until it is a quarter: training steps that are alike ask the system for nothing.
+/// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it, the one
+/// that has waited longest first, until all that is held is at most a sixteenth above the most that was ever
+/// in use. A block that may only be waiting for its next turn, since fewer were freed after it than are in
+/// use, stays until it is a quarter: training steps that are alike ask the system for nothing.
 class Pool {
  public:
   /// A block of at least `bytes` that was free, or null.
