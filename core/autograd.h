@@ -128,8 +128,9 @@ class GradRef {
   /// The buffer that the gradient goes into, of the input's shape; possibly strided. It must be written
   /// wholly before another gradient is asked for (one leaf may be several inputs).
   Slot slot();
-  /// The same for an elementwise gradient, after dy was last read for another input: `to` may be dy itself
-  /// (with beta 0) where nobody else holds it, so element i of dy must be read before element i is written.
+  /// The same for an elementwise gradient, with the dy that the backward function was called with, after it
+  /// was last read for another input: `to` may be dy itself (with beta 0) where nobody else holds it, so
+  /// element i of dy must be read before element i is written.
   Slot in_place_slot(const Tensor& dy);
   /// The same as slot() with zeros in it where it was new: for scatters, which add.
   Tensor zeroed();

@@ -132,8 +132,10 @@ Slot Backward::slot(Edge& edge) {
 
 Slot Backward::in_place_slot(Edge& edge, const Tensor& dy) {
   const TensorImpl& given = dy.impl();
-  const bool exclusive = given.use_count() == 1 && given.storage->use_count() == 1 && given.contiguous;
-  if (!edge.node || !exclusive) return slot(edge);
+  const bool whole = given.contiguous &&
+                     given.storage->bytes() == static_cast<std::size_t>(given.numel) * item_size(given.dtype);
+  const bool exclusive = given.use_count() == 1 && given.storage->use_count() == 1;
+  if (!edge.node || !whole || !exclusive) return slot(edge);
   OutputSlot& out = edge.node->output_slots()[edge.output];
   if (out.grad.defined() || out.shape != given.shape || out.dtype != given.dtype) return slot(edge);
   enqueue(edge.node.get());

@@ -86,8 +86,9 @@ std::size_t whole_pages(std::size_t bytes) noexcept { return (bytes + page - 1) 
 /// Large blocks of every thread. A free block serves any request for more than half of it, so that batches of
 /// ever other sizes share blocks. Before the system is asked for more, free blocks go back to it, the one
 /// that has waited longest first, until all that is held is at most a sixteenth above the most that was ever
-/// in use. A block that may only be waiting for its next turn, since fewer were freed after it than are in
-/// use, stays until it is a quarter: training steps that are alike ask the system for nothing.
+/// in use. A block that may only be waiting for its next turn, since no more were freed after it than were
+/// ever in use at once, stays until it is a quarter: training steps that are alike ask the system for
+/// nothing.
 class Pool {
  public:
   /// A block of at least `bytes` that was free, or null.
@@ -97,8 +98,7 @@ class Pool {
     if (at == free_.end() || at->first > 2 * bytes) return nullptr;
     void* block = at->second.block;
     use(block, at->first);
-    cached_ -= static_cast<std::int64_t>(at->first);
-    free_.erase(at);
+    forget(at);
     return block;
   } catch (...) {  // no memory for the list itself
     return nullptr;
@@ -110,8 +110,8 @@ class Pool {
     const std::int64_t use = in_use_ + static_cast<std::int64_t>(bytes), most = std::max(most_in_use_, use);
     const auto too_much = [&](std::int64_t share) { return use + cached_ > most + most / share; };
     while (!free_.empty() && too_much(16)) {
-      const auto at = oldest();
-      if (!too_much(4) && freed_ - at->second.when <= sizes_.size()) return;
+      const auto at = by_age_.begin()->second;
+      if (!too_much(4) && freed_ - at->second.when <= most_blocks_) return;
       drop(at);
     }
   }
@@ -133,11 +133,10 @@ class Pool {
     const std::size_t bytes = known->second;
     sizes_.erase(known);
     in_use_ -= static_cast<std::int64_t>(bytes);
-    if (RILL_BYPASS_CACHE || cached_ + static_cast<std::int64_t>(bytes) > limit_)
-      return return_to_system(block, bytes);
+    if (RILL_BYPASS_CACHE || static_cast<std::int64_t>(bytes) > limit_) return return_to_system(block, bytes);
+    drop_above(limit_ - static_cast<std::int64_t>(bytes));
     try {
-      free_.emplace(bytes, Freed{block, ++freed_});
-      cached_ += static_cast<std::int64_t>(bytes);
+      keep(block, bytes);
     } catch (...) {  // no memory for the list itself
       return_to_system(block, bytes);
     }
@@ -147,12 +146,13 @@ class Pool {
     std::lock_guard lock(mutex_);
     while (!free_.empty()) drop(free_.begin());
     most_in_use_ = in_use_;
+    most_blocks_ = sizes_.size();
   }
 
   void set_limit(std::int64_t bytes) noexcept {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
-    while (cached_ > limit_) drop(oldest());
+    drop_above(limit_);
   }
 
   std::int64_t cached() noexcept {
@@ -171,22 +171,39 @@ class Pool {
     sizes_.emplace(block, bytes);
     in_use_ += static_cast<std::int64_t>(bytes);
     most_in_use_ = std::max(most_in_use_, in_use_);
+    most_blocks_ = std::max(most_blocks_, sizes_.size());
   }
-  Free::iterator oldest() noexcept {
-    const auto older = [](const auto& a, const auto& b) { return a.second.when < b.second.when; };
-    return std::min_element(free_.begin(), free_.end(), older);
+  void keep(void* block, std::size_t bytes) {
+    const auto at = free_.emplace(bytes, Freed{block, freed_ + 1});
+    try {
+      by_age_.emplace(freed_ + 1, at);
+    } catch (...) {
+      free_.erase(at);
+      throw;
+    }
+    ++freed_;
+    cached_ += static_cast<std::int64_t>(bytes);
+  }
+  void forget(Free::iterator at) noexcept {
+    cached_ -= static_cast<std::int64_t>(at->first);
+    by_age_.erase(at->second.when);
+    free_.erase(at);
+  }
+  void drop_above(std::int64_t bytes) noexcept {
+    while (cached_ > bytes) drop(by_age_.begin()->second);
   }
   void drop(Free::iterator at) noexcept {
     return_to_system(at->second.block, at->first);
-    cached_ -= static_cast<std::int64_t>(at->first);
-    free_.erase(at);
+    forget(at);
   }
 
   std::mutex mutex_;
   Free free_;
   std::unordered_map<void*, std::size_t> sizes_;  // of the blocks in use
   std::int64_t cached_ = 0, in_use_ = 0, most_in_use_ = 0;
+  std::size_t most_blocks_ = 0;
   std::uint64_t freed_ = 0;
+  std::map<std::uint64_t, Free::iterator> by_age_;
   std::int64_t limit_ = std::int64_t{4} << 30;
 };
 

@@ -16,7 +16,7 @@ struct Stats {
   std::int64_t cached_bytes;        ///< returned and kept for reuse
   std::int64_t system_bytes;        ///< taken from the system: live + cached
   std::int64_t peak_system_bytes;   ///< the most `system_bytes` has been
-  std::int64_t system_allocations;  ///< blocks ever taken from the system; constant in a steady state
+  std::int64_t system_allocations;  ///< blocks ever taken from the system; steps that are alike take none
 };
 
 /// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
@@ -25,8 +25,9 @@ void* allocate(std::size_t bytes);
 void deallocate(void* block, std::size_t bytes) noexcept;
 
 Stats stats() noexcept;
-/// Gives the shared pool and the calling thread's free lists back to the system; what the pool may keep free
-/// follows from then on what is in use from then on.
+/// Gives the shared pool and the calling thread's free lists back to the system, and with the GNU C library
+/// what else the process has freed; what the pool may keep free follows from then on what is in use from then
+/// on.
 void trim() noexcept;
 /// The most bytes the shared pool of large blocks keeps (default 4 GiB); what is above is given back at once.
 void set_cache_limit(std::int64_t bytes) noexcept;

@@ -111,7 +111,8 @@ class Search {
   /// The best tokens of each row, enough that `beam` of them are allowed where there are so many; float64.
   ValuesAndIndices best_tokens(const Tensor& log_probs) const {
     const std::int64_t banned = std::ssize(banned_);
-    const std::int64_t most = std::min(options_.beam, log_probs.size(1) - banned) + banned;
+    const std::int64_t most =  // min(beam + banned, V) without a sum that is too large
+        std::min(options_.beam, log_probs.size(1) - banned) + banned;
     const ValuesAndIndices best = topk(log_probs, most);
     return {best.values.to(float64), best.indices};
   }

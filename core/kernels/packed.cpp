@@ -122,11 +122,7 @@ void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, 
     const std::int64_t vectors = (n - j + f.lanes - 1) / f.lanes;
     T result[Form<T>::tallest * Form<T>::widest * Form<T>::most_lanes];
     of_one[vectors][rows](k, left, a.stride, b.from(j), T(0), result, vectors * f.lanes);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const T* from = result + i * vectors * f.lanes;
-      T* to = row + i * ldc + j;
-      for (std::int64_t q = 0; q < n - j; ++q) to[q] = beta == T(0) ? from[q] : from[q] + beta * to[q];
-    }
+    put_edge(rows, n - j, result, vectors * f.lanes, 1, beta, row + j, ldc);
   }
 }
 
@@ -208,7 +204,7 @@ void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std
   const std::int64_t depth = depth_of(k);
   for (std::int64_t j = 0; j < n; j += column_block) {
     for (std::int64_t p = 0; p == 0 || p < k; p += depth) {
-      const Right<T> right{packed + j * k + p * f.width, k, f.width};
+      const Right<T> right{packed + j * k + p * f.width, k};
       for (std::int64_t i = 0; i < m; i += row_block) {
         multiply(f, std::min(row_block, m - i), std::min(column_block, n - j), std::min(depth, k - p),
                  Left<T>{a + i * lda + p, lda, false}, right, p == 0 ? beta : T(1), c + i * ldc + j, ldc);
@@ -239,7 +235,7 @@ void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t
         const std::int64_t rows = std::min(row_block, m - i);
         if (ta) pack_left(rows, part, f.most_rows, a + p * lda + i, lda, left);
         const Left<T> rows_of_a = ta ? Left<T>{left, 0, true} : Left<T>{a + i * lda + p, lda, false};
-        multiply(f, rows, columns, part, rows_of_a, Right<T>{right, part, f.width}, p == 0 ? beta : T(1),
+        multiply(f, rows, columns, part, rows_of_a, Right<T>{right, part}, p == 0 ? beta : T(1),
                  c + i * ldc + j, ldc);
       }
     }

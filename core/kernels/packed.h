@@ -5,7 +5,7 @@
 /// by block.
 ///
 /// Every element of a result is one sum over k in a fixed order, whatever rows and columns are computed with
-/// it: any split of rows or columns over calls and threads gives the same bits.
+/// it: with beta 0 or 1, any split of rows or columns over calls and threads gives the same bits.
 #pragma once
 
 #include <cstdint>

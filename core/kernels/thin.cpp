@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t most_depth = 128;
 constexpr std::int64_t column_block = 768;
 
-// Elements of A that are turned at once: half of a first-level cache in float.
-constexpr std::int64_t most_turned = 8192;
+// Bytes of A that are turned at once, which should stay in the first-level cache.
+constexpr std::int64_t most_turned = 32768;
 
 // What a level offers, by the rows of a tile.
 template <class T>
@@ -63,11 +63,7 @@ void last_columns(const Form<T>& f, std::int64_t rows, std::int64_t columns, std
     std::fill(right + p * f.lanes + columns, right + (p + 1) * f.lanes, T(0));
   }
   f.narrow[rows](k, a, lda, {right, 1, f.lanes}, T(0), result, f.lanes);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const T* from = result + i * f.lanes;
-    T* to = c + i * ldc;
-    for (std::int64_t j = 0; j < columns; ++j) to[j] = beta == T(0) ? from[j] : from[j] + beta * to[j];
-  }
+  put_edge(rows, columns, result, f.lanes, 1, beta, c, ldc);
 }
 
 }  // namespace
@@ -105,11 +101,12 @@ void thin_gemm_transposed(std::int64_t m, std::int64_t n, std::int64_t k, const 
                           const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept {
   const Form<T>& f = for_this_processor<MakeForm<T>>();
   const Tiles tiles(n, f.most_rows);
-  T turned[most_turned];
+  constexpr std::int64_t elements = most_turned / sizeof(T);
+  T turned[elements];
   T result[Form<T>::tallest * Form<T>::most_lanes];
   if (m == 0) return;
   const std::int64_t groups = (m + f.lanes - 1) / f.lanes;
-  const std::int64_t most = most_turned / (groups * f.lanes);
+  const std::int64_t most = elements / (groups * f.lanes);
   for (std::int64_t p = 0; p == 0 || p < k; p += most) {
     const std::int64_t depth = std::min(most, k - p);
     const T keep = p == 0 ? beta : T(1);
@@ -124,13 +121,7 @@ void thin_gemm_transposed(std::int64_t m, std::int64_t n, std::int64_t k, const 
         const T* const right = turned + g * depth * f.lanes;
         f.turned[rows](depth, b + j * ldb + p, ldb, {right, 1, f.lanes}, T(0), result, f.lanes);
         const std::int64_t first = g * f.lanes;
-        for (std::int64_t i = 0; i < std::min(f.lanes, m - first); ++i) {
-          T* const to = c + (first + i) * ldc + j;
-          const T* const from = result + i;
-          for (std::int64_t q = 0; q < rows; ++q) {
-            to[q] = keep == T(0) ? from[q * f.lanes] : from[q * f.lanes] + keep * to[q];
-          }
-        }
+        put_edge(std::min(f.lanes, m - first), rows, result, 1, f.lanes, keep, c + first * ldc + j, ldc);
       }
     }
   }

@@ -26,8 +26,8 @@ enum class Stored : std::uint8_t {
 template <class T>
 struct Right {
   const T* data;
-  std::int64_t height;  ///< rows of the packed matrix, so a panel is that many times its width; 1 by rows
-  std::int64_t step;    ///< from a row to the next
+  std::int64_t height;    ///< rows of the packed matrix, so a panel is that many times its width; 1 by rows
+  std::int64_t step = 0;  ///< from a row to the next, by rows
 
   /// From column j on; the first of a panel where there are panels.
   Right from(std::int64_t j) const noexcept { return {data + j * height, height, step}; }
@@ -49,13 +49,14 @@ RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
   constexpr int line = 64 / sizeof(T);
   constexpr int vectors_of_line = 64 / Level::bytes;
   typename L::Vector sums[rows][across] = {};
-  const T* from = b.data;
+  const T* row_of_b = b.data;
   for (std::int64_t p = 0; p < k; ++p) {
-    // Rows are far apart: the processor does not guess that the next tile goes on where this one ends.
+    // Rows are far apart: the processor does not guess that the next tiles go on where this one ends. Of B the
+    // next but one is asked for, of A the next.
     if constexpr (stored == Stored::right_streamed) {
 #pragma GCC unroll 16
       for (int v = 0; v < across; v += vectors_of_line)
-        __builtin_prefetch(from + (2 * across + v) * L::lanes);
+        __builtin_prefetch(row_of_b + (2 * across + v) * L::lanes);
     } else if constexpr (stored == Stored::left_streamed) {
       if (p % line == 0) {
 #pragma GCC unroll 16
@@ -65,11 +66,11 @@ RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
     typename L::Vector right[across];
     if constexpr (by_rows) {
 #pragma GCC unroll 16
-      for (int v = 0; v < across; ++v) std::memcpy(&right[v], from + v * L::lanes, sizeof(right[v]));
+      for (int v = 0; v < across; ++v) std::memcpy(&right[v], row_of_b + v * L::lanes, sizeof(right[v]));
     } else {
 #pragma GCC unroll 16
       for (int v = 0; v < across; ++v) {
-        const T* row = from + v / Level::vectors * b.height * L::width;
+        const T* row = row_of_b + v / Level::vectors * b.height * L::width;
         right[v] = reinterpret_cast<const typename L::Vector*>(row)[v % Level::vectors];
       }
     }
@@ -79,7 +80,7 @@ RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
 #pragma GCC unroll 16
       for (int v = 0; v < across; ++v) sums[i][v] += left * right[v];
     }
-    from += by_rows ? b.step : L::width;
+    row_of_b += by_rows ? b.step : L::width;
     a += stored == Stored::both_packed ? rows : 1;
   }
 #pragma GCC unroll 16
@@ -124,6 +125,9 @@ template <class T>
 using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
                       std::int64_t ldc) noexcept;
 
+// Local to each source file, since the same name may stand for other instructions in a user's build.
+namespace {
+
 // A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and what runs on it.
 #define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                  \
   struct Name {                                                                                     \
@@ -145,6 +149,8 @@ RILL_LEVEL(Avx2, 32, 2, 12, RILL_TARGET("x86-64-v3"))
 RILL_LEVEL(Portable, 16, 2, 12, )
 #undef RILL_LEVEL
 
+}  // namespace
+
 /// What `Make` builds for this processor: Make::of<Level>() is made once for each level.
 template <class Make>
 const auto& for_this_processor() noexcept {
@@ -157,6 +163,19 @@ const auto& for_this_processor() noexcept {
   if (level == SimdLevel::v3) return avx2;
 #endif
   return portable;
+}
+
+/// C [rows, columns] = result + beta C for what a tile left in a buffer because C ends before its last
+/// vector: element (i, j) of the result stands at i · row + j · column.
+template <class T>
+void put_edge(std::int64_t rows, std::int64_t columns, const T* result, std::int64_t row, std::int64_t column,
+              T beta, T* c, std::int64_t ldc) noexcept {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const T* const from = result + i * row;
+    T* const to = c + i * ldc;
+    for (std::int64_t j = 0; j < columns; ++j)
+      to[j] = beta == T(0) ? from[j * column] : from[j * column] + beta * to[j];
+  }
 }
 
 /// The tiles of m rows, as alike as possible: 9 rows are 5 and 4, not 8 and 1.

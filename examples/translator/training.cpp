@@ -86,7 +86,9 @@ class Run {
                    {"data", fingerprint(examples_,
                                         encode(valid, model.languages().source, model.languages().target))}}),
         optimizer_(model.network().parameters(), {.lr = options.lr}),
-        schedule_(optimizer_, {.factor = 0.5, .patience = 0}) {}
+        schedule_(optimizer_, {.factor = 0.5, .patience = 0}) {
+    optimizer_.zero_grad();  // the model may come with some
+  }
 
   void resume();
   TrainingResult run();
@@ -288,7 +290,7 @@ TrainingResult Run::run() {
 TrainingResult train(Model& model, std::vector<Pair> train, const std::vector<Pair>& valid,
                      const TrainingOptions& options, const std::filesystem::path& folder, bool resume) {
   Run run(model, train, valid, options, folder);
-  train = {};  // from here on ids are enough
+  std::vector<Pair>().swap(train);  // from here on ids are enough; = {} would keep the place
   rill::memory::trim();
   if (resume) run.resume();
   return run.run();

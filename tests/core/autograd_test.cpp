@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <rill/core/core.h>
 
@@ -9,6 +10,20 @@ using rill::Tensor;
 
 namespace {
 Tensor leaf(std::initializer_list<double> values) { return rill::tensor(values).set_requires_grad(); }
+
+/// The identity, whose gradient asks for a slot in place; notes whether it got the place of dy.
+Tensor in_place(const Tensor& x, std::vector<bool>& same) {
+  return rill::record("in_place", x.detach().clone(), {x}, [&same](const Tensor& dy, rill::Grads& d) {
+    const double* from = dy.data<double>();
+    rill::Slot slot = d[0].in_place_slot(dy);
+    same.push_back(slot.to.data<double>() == from);
+    if (slot.beta == 0) {
+      slot.to.copy_(dy);
+    } else {
+      slot.to.add_(dy);
+    }
+  });
+}
 }  // namespace
 
 TEST_CASE("autograd: a value used several times collects all its gradients") {
@@ -218,38 +233,49 @@ TEST_CASE("autograd: gradients shared between two ways stay apart") {
   CHECK(b.grad().item() == 5);
 }
 
-TEST_CASE(
-    "autograd: an elementwise op turns its gradient into the next in place, where nobody else holds it") {
-  std::vector<const double*> places;
-  const auto watched = [&](const Tensor& x) {
-    return rill::record("watched", x.detach().clone(), {x}, [&](const Tensor& dy, rill::Grads& d) {
-      places.push_back(dy.data<double>());
-      d[0].give(dy);
-    });
-  };
+TEST_CASE("autograd: a gradient becomes the next one in place where nobody else holds it") {
+  std::vector<bool> same;
   Tensor x = leaf({1, 2});
-  rill::sum(watched(rill::exp(watched(rill::exp(x)) * 2.0)) * 3.0).backward();
-  REQUIRE(places.size() == 2);
-  CHECK(places[0] == places[1]);
-  for (std::int64_t i : {0, 1}) {
-    const double once = std::exp(x.select(0, i).item());
-    CHECK(x.grad().select(0, i).item() == doctest::Approx(6 * once * std::exp(2 * once)));
+  SUBCASE("alone") {
+    rill::sum(in_place(rill::exp(x), same) * 3.0).backward();
+    CHECK(same == std::vector<bool>{true});
+    for (std::int64_t i : {0, 1})
+      CHECK(x.grad().select(0, i).item() == doctest::Approx(3 * std::exp(x.select(0, i).item())));
+  }
+  SUBCASE("not into a leaf") {
+    rill::sum(in_place(x, same) * 3.0).backward();
+    CHECK(same == std::vector<bool>{false});
+  }
+  SUBCASE("not what a hook holds") {
+    Tensor kept;
+    Tensor y = in_place(x * 2.0, same);
+    y.register_hook([&](const Tensor& dy) { return kept = dy, Tensor(); });
+    rill::sum(rill::exp(y) * 3.0).backward();
+    CHECK(same == std::vector<bool>{false});
+  }
+  SUBCASE("not what goes two ways") {
+    (in_place(x * 2.0, same) + in_place(x * 3.0, same)).backward(rill::tensor({1.0, 1.0}));
+    CHECK(same == std::vector<bool>{false, false});
   }
 }
 
-TEST_CASE("autograd: a gradient that a hook or another way holds is not changed in place") {
+TEST_CASE("autograd: gradients in place leave what others hold as it was") {
   Tensor x = leaf({0.5});
   Tensor kept;
-  Tensor y = x * 1.0;
+  Tensor y = rill::exp(x * 2.0);
   y.register_hook([&](const Tensor& dy) { return kept = dy, Tensor(); });
-  Tensor z = rill::exp(y);
-  (z * 2.0 + z).backward();
-  CHECK(kept.item() == doctest::Approx(3 * std::exp(0.5)));
-  CHECK(x.grad().item() == doctest::Approx(3 * std::exp(0.5)));
-  Tensor both = x * 3.0;  // one gradient goes two ways, one of which would change it
+  Tensor z = y * 3.0;
+  rill::backward(z, {.keep = true});
+  CHECK(kept.item() == 3);
+  CHECK(x.grad().item() == doctest::Approx(6 * std::exp(1.0)));
+  z.backward();
+  CHECK(x.grad().item() == doctest::Approx(12 * std::exp(1.0)));
   x.zero_grad();
-  (rill::tanh(both) + both).backward();
-  CHECK(x.grad().item() == doctest::Approx(3 * (2 - std::tanh(1.5) * std::tanh(1.5))));
+  (rill::exp(x * 2.0) + rill::exp(x * 3.0)).backward();
+  CHECK(x.grad().item() == doctest::Approx(2 * std::exp(1.0) + 3 * std::exp(1.5)));
+  Tensor g = rill::tensor({1.0});
+  rill::exp(x * 2.0).backward(g);
+  CHECK(g.item() == 1);
 }
 
 TEST_CASE("autograd: backward leaves a given gradient as it was") {

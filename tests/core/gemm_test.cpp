@@ -254,7 +254,7 @@ TEST_CASE("packed_gemm: NaN and infinity in one row stay in that row, and in B i
 TEST_CASE_TEMPLATE("thin_gemm: every beta and number of rows, plain and transposed, and the edges", T, float,
                    double) {
   for (const bool tb : {false, true}) {
-    for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 40}) {
+    for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 64}) {
       for (const std::int64_t n : {0, 1, 7, 15, 16, 17, 63, 64, 100, 768, 800}) {
         for (const std::int64_t k : {0, 1, 16, 127, 129, 700}) {
           const T beta = k % 2 == 0 ? T(0) : T(-0.5);
@@ -270,9 +270,26 @@ TEST_CASE_TEMPLATE("thin_gemm: every beta and number of rows, plain and transpos
   }
 }
 
+TEST_CASE("thin_gemm: NaN and infinity in one row of A stay in that row, and in B in that column") {
+  for (const bool tb : {false, true}) {
+    Product<float> product(false, tb, 9, 37, 21, 0.0f);
+    product.a[static_cast<std::size_t>(3 * product.lda + 20)] = std::numeric_limits<float>::quiet_NaN();
+    const std::int64_t at = tb ? 36 * product.ldb + 5 : 5 * product.ldb + 36;
+    product.b[static_cast<std::size_t>(at)] = std::numeric_limits<float>::infinity();
+    const auto result = product.by_thin_gemm(0, product.n);
+    for (std::int64_t i = 0; i < product.m; ++i) {
+      for (std::int64_t j = 0; j < product.n; ++j) {
+        const float value = result[static_cast<std::size_t>(i * product.ldc + j)];
+        CHECK(std::isnan(value) == (i == 3));
+        CHECK(std::isinf(value) == (i != 3 && j == 36));
+      }
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("thin_gemm: columns have the same bits whatever is computed with them", T, float, double) {
   for (const bool tb : {false, true}) {
-    const Product<T> product(false, tb, 10, 333, 300, T(0.5));
+    const Product<T> product(false, tb, 10, 333, 300, T(1));
     const auto whole = product.by_thin_gemm(0, 333);
     auto split = product.by_thin_gemm(0, 101);
     const auto rest = product.by_thin_gemm(101, 333);
@@ -334,7 +351,13 @@ TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of th
                            {1000, 40, 64},
                            {33, 2100, 65},
                            {600, 515, 129},
-                           {40, 1000, 300}}) {
+                           {40, 1000, 300},
+                           {2, 3000, 400},
+                           {15, 3001, 130},
+                           {9, 777, 515},
+                           {15, 15, 9000},
+                           {3001, 15, 130},
+                           {2050, 3, 515}}) {
     for (const int flags : {0, 1, 2, 3}) {
       const Product<T> product(flags & 1, flags & 2, size.m, size.n, size.k, flags == 3 ? T(1) : T(0));
       set_num_threads(1);
