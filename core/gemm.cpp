@@ -20,6 +20,9 @@ constexpr std::int64_t small_product = 1'000'000;  // multiplications
 // With fewer rows or columns than this, packing the other operand costs more than it gains.
 constexpr std::int64_t thin_side = 16;
 
+// Up to so many rows of A, a B that is stored by rows is read where it lies.
+constexpr std::int64_t few_rows = 32;
+
 // Uninitialised elements of the thread's own.
 template <class T>
 class Workspace {
@@ -75,9 +78,11 @@ struct Product {
     kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, workspace.data());
   }
 
-  // One with a thin side.
+  // Whether packing costs more than it gains.
+  bool is_thin() const { return std::min(m, n) < thin_side || (!ta && !tb && m <= few_rows); }
+
   void by_thin() const {
-    if (ta || m == 1 || m >= thin_side) {
+    if (ta || m == 1 || m > few_rows || (tb && m >= thin_side)) {
       by_blas();
     } else if (tb) {
       kernels::thin_gemm_transposed(m, n, k, a, lda, b, ldb, beta, c, ldc);
@@ -125,7 +130,7 @@ void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_
         "matmul: a size or row distance of {} is beyond the 2147483647 of BLAS; split the product", largest);
   const Product<T> product{ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
   const std::int64_t shorter = std::min(m, n);
-  const bool thin = shorter < thin_side;
+  const bool thin = product.is_thin();
   // Divided, because m n k may overflow.
   const bool small = shorter <= 0 || k <= 0 || shorter <= small_product / product.length() / k;
   if (small && (thin || k < thin_side || ta || !tb)) {

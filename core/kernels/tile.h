@@ -51,8 +51,8 @@ RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
   typename L::Vector sums[rows][across] = {};
   const T* row_of_b = b.data;
   for (std::int64_t p = 0; p < k; ++p) {
-    // Rows are far apart: the processor does not guess that the next tiles go on where this one ends. Of B the
-    // next but one is asked for, of A the next.
+    // Rows are far apart: the processor does not guess that the next tiles go on where this one ends. Of B
+    // the next but one is asked for, of A the next.
     if constexpr (stored == Stored::right_streamed) {
 #pragma GCC unroll 16
       for (int v = 0; v < across; v += vectors_of_line)
