@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include <cblas.h>
 
@@ -47,6 +48,31 @@ bool prepare_blas() noexcept {
 // When the library is loaded: before other threads might use OpenBLAS or the environment.
 [[maybe_unused]] const bool prepared_at_load = prepare_blas();
 
+// A call of BLAS. Debian has three builds of OpenBLAS: that with threads of its own may be called from
+// anywhere; that on OpenMP keeps the number of threads for each calling thread; that without threads has no
+// locks, so calls take turns.
+class Call {
+ public:
+  Call() noexcept {
+    prepare_blas();
+    if (build == OPENBLAS_SEQUENTIAL) {
+      turn.lock();
+    } else if (build == OPENBLAS_OPENMP) {
+      thread_local const bool alone = (openblas_set_num_threads(1), true);
+      static_cast<void>(alone);
+    }
+  }
+  ~Call() {
+    if (build == OPENBLAS_SEQUENTIAL) turn.unlock();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  static inline const int build = openblas_get_parallel();
+  static inline std::mutex turn;
+};
+
 template <class T>
 void scale(std::int64_t m, std::int64_t n, T beta, T* c, std::int64_t ldc) noexcept {
   for (std::int64_t i = 0; i < m; ++i) {
@@ -89,7 +115,7 @@ void gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, cons
           const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept {
   if (m <= 0 || n <= 0) return;
   if (k <= 0) return scale(m, n, beta, c, ldc);
-  prepare_blas();
+  const Call call;
   const auto narrow = [](std::int64_t size) { return static_cast<blasint>(size); };
   if (m == 1) {
     // c^T = op(B)^T a^T
