@@ -130,12 +130,17 @@ Slot Backward::slot(Edge& edge) {
   return {out.grad, 1};
 }
 
+namespace {
+/// Whether a gradient is held by one handle alone, and is all of its storage.
+bool held_once(const TensorImpl& t) noexcept {
+  return t.use_count() == 1 && t.storage->use_count() == 1 &&
+         t.storage->bytes() == static_cast<std::size_t>(t.numel) * item_size(t.dtype);
+}
+}  // namespace
+
 Slot Backward::in_place_slot(Edge& edge, const Tensor& dy) {
   const TensorImpl& given = dy.impl();
-  const bool whole = given.contiguous &&
-                     given.storage->bytes() == static_cast<std::size_t>(given.numel) * item_size(given.dtype);
-  const bool exclusive = given.use_count() == 1 && given.storage->use_count() == 1;
-  if (!edge.node || !whole || !exclusive) return slot(edge);
+  if (!edge.node || !given.contiguous || !held_once(given)) return slot(edge);
   OutputSlot& out = edge.node->output_slots()[edge.output];
   if (out.grad.defined() || out.shape != given.shape || out.dtype != given.dtype) return slot(edge);
   enqueue(edge.node.get());
@@ -186,9 +191,7 @@ bool Backward::adopt(Edge& edge, Tensor& gradient) {
   TensorImpl& leaf = *edge.leaf;
   TensorImpl& owner = leaf.base ? *leaf.base : leaf;
   const TensorImpl& given = gradient.impl();
-  const bool exclusive =
-      given.use_count() == 1 && given.storage->use_count() == 1 && given.numel == owner.numel &&
-      given.storage->bytes() == static_cast<std::size_t>(given.numel) * item_size(given.dtype);
+  const bool exclusive = held_once(given) && given.numel == owner.numel;
   const bool same_layout =
       leaf.base ? given.strides == leaf.strides && leaf.offset == owner.offset : given.contiguous;
   detail::check_not_converted("backward", owner, edge.dtype);

@@ -23,23 +23,6 @@ constexpr std::int64_t thin_side = 16;
 // Up to so many rows of A, a B that is stored by rows is read where it lies.
 constexpr std::int64_t few_rows = 32;
 
-// Uninitialised elements of the thread's own.
-template <class T>
-class Workspace {
- public:
-  explicit Workspace(std::int64_t size)
-      : bytes_(static_cast<std::size_t>(size) * sizeof(T)), data_(memory::allocate(bytes_)) {}
-  ~Workspace() { memory::deallocate(data_, bytes_); }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-
-  T* data() const noexcept { return static_cast<T*>(data_); }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
-
 // A product C = op(A) op(B) + beta C, and its parts.
 template <class T>
 struct Product {
@@ -74,13 +57,14 @@ struct Product {
   void by_blas() const { kernels::gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc); }
 
   void by_blocks() const {
-    const Workspace<T> workspace(kernels::blocked_workspace<T>());
-    kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, workspace.data());
+    const memory::Block workspace(static_cast<std::size_t>(kernels::blocked_workspace<T>()) * sizeof(T));
+    kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, static_cast<T*>(workspace.data()));
   }
 
   // Whether packing costs more than it gains.
   bool is_thin() const { return std::min(m, n) < thin_side || (!ta && !tb && m <= few_rows); }
 
+  // One that is thin.
   void by_thin() const {
     if (ta || m == 1 || m > few_rows || (tb && m >= thin_side)) {
       by_blas();

@@ -24,6 +24,21 @@ void* allocate(std::size_t bytes);
 /// Returns a block of `allocate(bytes)`; the same `bytes` must be given.
 void deallocate(void* block, std::size_t bytes) noexcept;
 
+/// A block for the time that this lives.
+class Block {
+ public:
+  explicit Block(std::size_t bytes) : bytes_(bytes), data_(allocate(bytes)) {}
+  ~Block() { deallocate(data_, bytes_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  void* data() const noexcept { return data_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
 Stats stats() noexcept;
 /// Gives the shared pool and the calling thread's free lists back to the system, and with the GNU C library
 /// what else the process has freed; what the pool may keep free follows from then on what is in use from then

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include <rill/core/kernels/packed.h>
+#include <rill/core/memory.h>
 #include <rill/core/tensor.h>
 
 namespace rill {
@@ -19,7 +20,7 @@ class PackedMatrix {
  public:
   PackedMatrix(std::int64_t k, std::int64_t n, bool transposed, const T* b, std::int64_t ldb)
       : k_(k), n_(n), block_(static_cast<std::size_t>(kernels::packed_size<T>(k, n)) * sizeof(T)) {
-    kernels::pack<T>(transposed, k, n, b, ldb, static_cast<T*>(block_.data));
+    kernels::pack<T>(transposed, k, n, b, ldb, static_cast<T*>(block_.data()));
   }
 
   std::int64_t rows() const noexcept { return k_; }
@@ -27,21 +28,12 @@ class PackedMatrix {
 
   /// C[m, n] = A[m, k] · this + beta · C on the calling thread. A row's result does not depend on m.
   void multiply(std::int64_t m, const T* a, std::int64_t lda, T beta, T* c, std::int64_t ldc) const noexcept {
-    kernels::packed_gemm<T>(m, n_, k_, a, lda, static_cast<const T*>(block_.data), beta, c, ldc);
+    kernels::packed_gemm<T>(m, n_, k_, a, lda, static_cast<const T*>(block_.data()), beta, c, ldc);
   }
 
  private:
-  struct Block {
-    explicit Block(std::size_t size) : bytes(size), data(memory::allocate(size)) {}
-    ~Block() { memory::deallocate(data, bytes); }
-    Block(const Block&) = delete;
-    Block& operator=(const Block&) = delete;
-    std::size_t bytes;
-    void* data;
-  };
-
   std::int64_t k_, n_;
-  Block block_;
+  memory::Block block_;
 };
 
 /// The packed form of a matrix view w [k, n] of any layout with a unit stride (pass w.t() for the transposed

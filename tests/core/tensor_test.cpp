@@ -159,8 +159,12 @@ TEST_CASE("memory: the cache limit is kept for large blocks") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
+namespace {
+std::int64_t allocations() { return rill::memory::stats().system_allocations; }
+rill::Tensor mebibytes(std::int64_t n) { return rill::empty({n << 20}, rill::boolean); }
+}  // namespace
+
 TEST_CASE("memory: a large block that is free serves any request for more than half of it") {
-  const auto allocations = [] { return rill::memory::stats().system_allocations; };
   rill::empty({3 << 20});
   const auto before = allocations();
   for (std::int64_t n : {3 << 20, 2 << 20, (3 << 19) + 1024, 3 << 20}) rill::empty({n});
@@ -179,8 +183,6 @@ TEST_CASE("memory: free blocks go back before the system is asked for a larger o
 
 TEST_CASE("memory: of the free blocks those go back that have waited longest") {
   rill::memory::trim();
-  const auto allocations = [] { return rill::memory::stats().system_allocations; };
-  const auto mebibytes = [](std::int64_t n) { return rill::empty({n << 20}, rill::boolean); };
   mebibytes(100);  // the most that was in use
   mebibytes(40);
   mebibytes(70);
@@ -193,8 +195,6 @@ TEST_CASE("memory: of the free blocks those go back that have waited longest") {
 
 TEST_CASE("memory: steps that are alike ask the system for nothing, whatever their blocks") {
   rill::memory::trim();
-  const auto allocations = [] { return rill::memory::stats().system_allocations; };
-  const auto mebibytes = [](std::int64_t n) { return rill::empty({n << 20}, rill::boolean); };
   const auto step = [&] {
     std::vector<rill::Tensor> parameters;
     for (int i = 0; i < 8; ++i) parameters.push_back(mebibytes(10));
