@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <rill/core/kernels/amx.h>
 #include <rill/core/kernels/gemm.h>
 #include <rill/core/kernels/simd.h>
 #include <rill/core/parallel.h>
@@ -15,7 +16,7 @@ const char* simd_name() noexcept {
     case kernels::SimdLevel::v3:
       return "x86-64-v3";
     case kernels::SimdLevel::v4:
-      return "x86-64-v4";
+      return kernels::has_amx() ? "x86-64-v4 with AMX" : "x86-64-v4";
     case kernels::SimdLevel::baseline:
       break;
   }

@@ -8,7 +8,7 @@ namespace rill {
 /// The version, e.g. "0.1.0".
 const char* version() noexcept;
 
-/// The instruction set the kernels run on: "baseline", "x86-64-v3" or "x86-64-v4".
+/// The instruction set the kernels run on: "baseline", "x86-64-v3", "x86-64-v4" or "x86-64-v4 with AMX".
 const char* simd_name() noexcept;
 
 /// The BLAS in use with its version and processor type.

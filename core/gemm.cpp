@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include <rill/core/error.h>
+#include <rill/core/kernels/amx.h>
 #include <rill/core/kernels/gemm.h>
 #include <rill/core/kernels/packed.h>
 #include <rill/core/kernels/thin.h>
@@ -23,6 +25,14 @@ constexpr std::int64_t thin_side = 16;
 // Up to so many rows of A, a B that is stored by rows is read where it lies.
 constexpr std::int64_t few_rows = 32;
 
+// Tiles gain more than it costs to split the operands for them.
+template <class T>
+bool worth_tiles(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
+  constexpr std::int64_t shortest = 64;
+  constexpr std::int64_t shallowest = 32;
+  return std::is_same_v<T, float> && std::min(m, n) >= shortest && k >= shallowest && kernels::has_amx();
+}
+
 // A product C = op(A) op(B) + beta C, and its parts.
 template <class T>
 struct Product {
@@ -35,6 +45,7 @@ struct Product {
   T beta;
   T* c;
   std::int64_t ldc;
+  bool on_tiles;  // of the whole product: its parts have the same bits
 
   bool by_rows() const { return m > n; }
   std::int64_t length() const { return std::max(m, n); }
@@ -57,6 +68,14 @@ struct Product {
   void by_blas() const { kernels::gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc); }
 
   void by_blocks() const {
+#if RILL_AMX
+    if constexpr (std::is_same_v<T, float>) {
+      if (on_tiles) {
+        const memory::Block workspace(static_cast<std::size_t>(kernels::amx_workspace()));
+        return kernels::amx_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, workspace.data());
+      }
+    }
+#endif
     const memory::Block workspace(static_cast<std::size_t>(kernels::blocked_workspace<T>()) * sizeof(T));
     kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, static_cast<T*>(workspace.data()));
   }
@@ -94,8 +113,8 @@ template <class T>
 void large_product(const Product<T>& product) {
   // Every part packs the operand that it shares with the others, so there should be few; twice as many as
   // threads let a free one help out. Borders are those of the packed panels.
-  constexpr std::int64_t unit = 48;
-  constexpr std::int64_t shortest = 4;
+  constexpr std::int64_t unit = 96;
+  constexpr std::int64_t shortest = 2;
   const std::int64_t units = (product.length() + unit - 1) / unit;
   const std::int64_t parts = 2 * num_threads();
   parallel_for(units, std::max(shortest, (units + parts - 1) / parts),
@@ -112,7 +131,7 @@ void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_
   const std::int64_t largest = std::max({m, n, k, lda, ldb, ldc});
   check(largest <= std::numeric_limits<std::int32_t>::max(),
         "matmul: a size or row distance of {} is beyond the 2147483647 of BLAS; split the product", largest);
-  const Product<T> product{ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc};
+  const Product<T> product{ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, worth_tiles<T>(m, n, k)};
   const std::int64_t shorter = std::min(m, n);
   const bool thin = product.is_thin();
   // Divided, because m n k may overflow.

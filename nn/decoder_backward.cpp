@@ -151,9 +151,9 @@ struct Backward {
 template <class T, class Step>
 void run_backward(const DecoderKept& kept, const DecoderWeights& w, const Tensor& keys, Outputs dy,
                   Gradients& g) {
-  const Step step(Pass::backward, w);
-  const auto query = w.query.defined() ? packed_for<T>(Pass::backward, w.query) : nullptr;
-  const auto context = packed_for<T>(Pass::backward, w.context);
+  const Step step(Pass::backward, w, kept.rows.batch());
+  const auto query = w.query.defined() ? packed_for<T>(Pass::backward, w.query, kept.rows.batch()) : nullptr;
+  const auto context = packed_for<T>(Pass::backward, w.context, kept.rows.batch());
   const Tensor djoined = dy[0].contiguous();
   const Tensor dweights = dy.has(1) && query ? dy[1].contiguous() : Tensor();
   const Tensor dlast = dy.has(2) ? dy[2].contiguous() : Tensor();

@@ -27,11 +27,11 @@ struct Rows {
 
 enum class Pass : std::uint8_t { forward, backward };
 
-/// A matrix [k, n] for products with few rows, or for the products' gradients its transpose.
+/// A matrix [k, n] for products with a batch of rows, or for the products' gradients its transpose.
 template <class T>
-std::shared_ptr<const PackedMatrix<T>> packed_for(Pass pass, const Tensor& w) {
+std::shared_ptr<const PackedMatrix<T>> packed_for(Pass pass, const Tensor& w, std::int64_t batch) {
   const Tensor plain = w.detach();
-  return packed<T>(pass == Pass::forward ? plain : plain.t());
+  return packed<T>(pass == Pass::forward ? plain : plain.t(), batch);
 }
 
 template <class T>
@@ -39,9 +39,9 @@ class GruStep {
  public:
   static constexpr std::int64_t gates = 3;
 
-  GruStep(Pass pass, const DecoderWeights& w)
+  GruStep(Pass pass, const DecoderWeights& w, std::int64_t batch)
       : hidden_(w.hidden.size(0)),
-        product_(packed_for<T>(pass, w.hidden)),
+        product_(packed_for<T>(pass, w.hidden, batch)),
         bias_(zeros({4 * hidden_}, dtype_of<T>)) {
     if (!w.bias.defined()) return;
     const Tensor bias = w.bias.detach();
@@ -49,8 +49,7 @@ class GruStep {
     bias_.narrow(0, 3 * hidden_, hidden_).copy_(bias.narrow(0, 2 * hidden_, hidden_));
   }
 
-  void forward(std::int64_t rows, Rows<const T> before, T* gate_rows, T* q, T* space,
-               Rows<T> state) const noexcept {
+  void forward(std::int64_t rows, Rows<const T> before, T* gate_rows, T* q, T* space, Rows<T> state) const {
     const std::int64_t h = hidden_;
     product_->multiply(rows, before.first, before.stride, T(0), space, 3 * h);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -60,7 +59,7 @@ class GruStep {
   }
 
   void backward(std::int64_t rows, Rows<const T> before, Rows<const T> dstate, const T* q, T* hidden,
-                T* gate_rows, T* dh, T*) const noexcept {
+                T* gate_rows, T* dh, T*) const {
     const std::int64_t h = hidden_;
     for (std::int64_t i = 0; i < rows; ++i) {
       T* from_hidden = hidden + i * 3 * h;
@@ -83,14 +82,13 @@ class RauStep {
  public:
   static constexpr std::int64_t gates = 4;
 
-  RauStep(Pass pass, const DecoderWeights& w)
+  RauStep(Pass pass, const DecoderWeights& w, std::int64_t batch)
       : hidden_(w.hidden.size(0)),
-        product_(packed_for<T>(pass, w.hidden)),
-        candidate_(packed_for<T>(pass, w.candidate)),
+        product_(packed_for<T>(pass, w.hidden, batch)),
+        candidate_(packed_for<T>(pass, w.candidate, batch)),
         bias_(zeros({4 * hidden_}, dtype_of<T>)) {}
 
-  void forward(std::int64_t rows, Rows<const T> before, T* gate_rows, T* q, T* space,
-               Rows<T> state) const noexcept {
+  void forward(std::int64_t rows, Rows<const T> before, T* gate_rows, T* q, T* space, Rows<T> state) const {
     const std::int64_t h = hidden_;
     product_->multiply(rows, before.first, before.stride, T(0), space, 4 * h);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -102,7 +100,7 @@ class RauStep {
   }
 
   void backward(std::int64_t rows, Rows<const T> before, Rows<const T> dstate, const T* q, T* hidden,
-                T* gate_rows, T* dh, T* space) const noexcept {
+                T* gate_rows, T* dh, T* space) const {
     const std::int64_t h = hidden_;
     for (std::int64_t i = 0; i < rows; ++i) {
       kernels::rau_state_backward(h, before[i], dstate[i], hidden + i * 4 * h, space + i * h, dh + i * h);

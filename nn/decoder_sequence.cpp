@@ -109,9 +109,10 @@ template <class T, class Step>
 void run_forward(const SequenceRows& rows, const Sizes& s, const DecoderInputs& in, const DecoderWeights& w,
                  const Memory& memory, bool relu, const Tensor& start, const Workings& workings,
                  DecoderOutputs& out) {
-  const Step step(Pass::forward, w);
-  const auto query = w.query.defined() ? detail::packed_for<T>(Pass::forward, w.query) : nullptr;
-  const auto context = detail::packed_for<T>(Pass::forward, w.context);
+  const Step step(Pass::forward, w, rows.batch());
+  const auto query =
+      w.query.defined() ? detail::packed_for<T>(Pass::forward, w.query, rows.batch()) : nullptr;
+  const auto context = detail::packed_for<T>(Pass::forward, w.context, rows.batch());
   const Tensor space = empty({rows.batch(), s.gates}, dtype_of<T>),
                active = empty({rows.batch(), s.memory}, dtype_of<T>);
   const Forward<T, Step> block{.rows = rows,

@@ -51,8 +51,8 @@ class GruCell::Forward {
  public:
   static constexpr std::int64_t gates = GruCell::gates;
 
-  Forward(const GruWeights& w, const Tensor& hh)
-      : hidden_(hh.size(0)), product_(packed<T>(hh)), bias_(joined_bias(w, hidden_, dtype_of<T>)) {}
+  Forward(const GruWeights& w, const Tensor& hh, std::int64_t batch)
+      : hidden_(hh.size(0)), product_(packed<T>(hh, batch)), bias_(joined_bias(w, hidden_, dtype_of<T>)) {}
 
   template <class State>
   void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* space,
@@ -76,7 +76,8 @@ class GruCell::Backward {
  public:
   static constexpr std::int64_t gates = GruCell::gates;
 
-  explicit Backward(const KeptSide& k) : hidden_(k.q.size(1)), product_(packed<T>(k.hh().t())) {}
+  Backward(const KeptSide& k, std::int64_t batch)
+      : hidden_(k.q.size(1)), product_(packed<T>(k.hh().t(), batch)) {}
 
   template <class Gradient>
   void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T*, Gradient&& dstate, T* dh,

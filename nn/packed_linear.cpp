@@ -28,7 +28,7 @@ void multiply(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor&
         for (std::int64_t i = 0; i < m; ++i) std::copy_n(offset + at, columns, to + i * n + at);
       }
       const NoGrad no_grad;
-      packed<T>(weight.narrow(1, at, columns))->multiply(m, from, k, offset ? T(1) : T(0), to + at, n);
+      packed<T>(weight.narrow(1, at, columns), m)->multiply(m, from, k, offset ? T(1) : T(0), to + at, n);
     }
   });
 }

@@ -42,10 +42,10 @@ class RauCell::Forward {
  public:
   static constexpr std::int64_t gates = RauCell::gates;
 
-  Forward(const RauWeights& w, const Tensor& hh)
+  Forward(const RauWeights& w, const Tensor& hh, std::int64_t batch)
       : hidden_(hh.size(0)),
-        product_(packed<T>(hh)),
-        inner_(packed<T>(detail::packable(w.aa))),
+        product_(packed<T>(hh, batch)),
+        inner_(packed<T>(detail::packable(w.aa), batch)),
         bias_(w.bias.defined() ? w.bias.detach().contiguous() : zeros({gates * hidden_}, dtype_of<T>)) {}
 
   template <class State>
@@ -71,8 +71,10 @@ class RauCell::Backward {
  public:
   static constexpr std::int64_t gates = RauCell::gates;
 
-  explicit Backward(const KeptSide& k)
-      : hidden_(k.q.size(1)), product_(packed<T>(k.hh().t())), inner_(packed<T>((*k.inner)().t())) {}
+  Backward(const KeptSide& k, std::int64_t batch)
+      : hidden_(k.q.size(1)),
+        product_(packed<T>(k.hh().t(), batch)),
+        inner_(packed<T>((*k.inner)().t(), batch)) {}
 
   template <class Gradient>
   void operator()(std::int64_t m, const T* before, std::int64_t ld, T* g, T* q, T* candidate,

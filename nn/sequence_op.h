@@ -13,8 +13,8 @@
 ///   Weights                     {ih [I, G], hh [H, G], two more}, G = gates · H
 ///   rest(w), check_rest(…)      references to the two more; throws unless they fit
 ///   inner(w)                    the matrix inside a step, kept for the gradient
-///   Forward<T>(w, hh)           a step of m rows: see forward_share
-///   Backward<T>(kept)           the way back of m rows: see backward_share
+///   Forward<T>(w, hh, batch)    a step of m rows: see forward_share
+///   Backward<T>(kept, batch)    the way back of m rows: see backward_share
 ///   rest_gradients(kept, at, d) gradients of the two more, inputs at and at + 1
 #pragma once
 
@@ -206,7 +206,7 @@ std::vector<KeptSide> sequence_forward(const SequenceRows& rows, const SequenceS
                     .gates = empty({rows.count(), width}, dtype),
                     .q = empty({rows.count(), s.hidden}, dtype)});
     matmul_into({kept.back().gates, 0}, x, ih);
-    steps.emplace_back(w, hh);
+    steps.emplace_back(w, hh, s.batch);
     sides.push_back(make_side<T>(d, s, before, &kept.back(), to.output));
     sides.back().space = rill::detail::raw<T>(space) + d * s.batch * width;
     put_first_states(rows, sides.back(), first ? first + d * states : nullptr);
@@ -235,7 +235,7 @@ Tensor sequence_backward(const SequenceRows& rows, const SequenceSizes& s, std::
   for (std::int64_t d = 0; d < s.directions; ++d) {
     KeptSide& k = kept[static_cast<std::size_t>(d)];
     if (k.inner) k.candidate = empty({rows.count(), s.hidden}, dtype_of<T>);
-    steps.emplace_back(k);
+    steps.emplace_back(k, s.batch);
     sides.push_back(make_side<T>(d, s, k.before(), &k, dstates));
     sides.back().space = rill::detail::raw<T>(dh) + d * s.batch * s.hidden;
   }

@@ -28,7 +28,7 @@ struct Form {
   Tile<T> several_panels[tallest + 1];
   Tile<T> one_panel[widest + 1][tallest + 1];
   Tile<T> packed_left[widest + 1][tallest + 1];
-  void (*transpose)(const T* from, std::int64_t ld, T* to) noexcept;
+  void (*transpose)(const T* from, std::int64_t ld, T* to, std::int64_t to_ld) noexcept;
 };
 
 template <class T, class Level>
@@ -147,7 +147,7 @@ void pack_panel(const Form<T>& f, bool transposed, std::int64_t k, std::int64_t 
   const std::int64_t whole_k = k / f.lanes * f.lanes;
   for (std::int64_t i = 0; i < whole_columns; i += f.lanes) {
     for (std::int64_t p = 0; p < whole_k; p += f.lanes)
-      f.transpose(b + i * ldb + p, ldb, to + p * f.width + i);
+      f.transpose(b + i * ldb + p, ldb, to + p * f.width + i, f.width);
   }
   for (std::int64_t p = 0; p < k; ++p) {
     T* row = to + p * f.width;

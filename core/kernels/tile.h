@@ -97,10 +97,11 @@ RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
   }
 }
 
-/// The transpose of a square block as wide as a vector, to rows a panel's width apart: rounds of interleaving
+/// The transpose of a square block as wide as a vector, which may be where it was: rounds of interleaving
 /// halves.
 template <class T, class Level, std::size_t... lane>
-RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::index_sequence<lane...>) noexcept {
+RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::int64_t to_ld,
+                           std::index_sequence<lane...>) noexcept {
   using L = Layout<T, Level>;
   constexpr int n = L::lanes;
   typename L::Vector x[n];
@@ -118,7 +119,7 @@ RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::index_seq
     for (int i = 0; i < n; ++i) x[i] = y[i];
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < n; ++i) std::memcpy(to + i * L::width, &x[i], sizeof(x[i]));
+  for (int i = 0; i < n; ++i) std::memcpy(to + i * to_ld, &x[i], sizeof(x[i]));
 }
 
 template <class T>
@@ -138,8 +139,8 @@ namespace {
       tile<T, Name, rows, across, stored>(k, a, lda, b, beta, c, ldc);                              \
     }                                                                                               \
     template <class T>                                                                              \
-    target_ static void turn(const T* from, std::int64_t ld, T* to) noexcept {                      \
-      transpose<T, Name>(from, ld, to, std::make_index_sequence<bytes / sizeof(T)>());              \
+    target_ static void turn(const T* from, std::int64_t ld, T* to, std::int64_t to_ld) noexcept {  \
+      transpose<T, Name>(from, ld, to, to_ld, std::make_index_sequence<bytes / sizeof(T)>());       \
     }                                                                                               \
   };
 #if defined(__x86_64__)

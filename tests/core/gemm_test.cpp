@@ -17,112 +17,42 @@
 #include <rill/core/kernels/packed.h>
 #include <rill/core/kernels/thin.h>
 #include <rill/core/parallel.h>
-#include <rill/core/random.h>
+
+#include <support/matrix_product.h>
 
 namespace rill {
 namespace {
 
-// Elements aligned to a cache line, NaN until written.
+using test::Aligned;
+using test::Product;
+using test::same_bits;
+using test::tolerance;
+
 template <class T>
-class Aligned {
- public:
-  explicit Aligned(std::int64_t size) : storage_(static_cast<std::size_t>(size) + 64 / sizeof(T)) {
-    std::fill(storage_.begin(), storage_.end(), std::numeric_limits<T>::quiet_NaN());
-    void* at = storage_.data();
-    std::size_t space = storage_.size() * sizeof(T);
-    data_ = static_cast<T*>(std::align(64, static_cast<std::size_t>(size) * sizeof(T), at, space));
-  }
-  Aligned(const Aligned&) = delete;
-  Aligned& operator=(const Aligned&) = delete;
+std::vector<T> by_gemm(const Product<T>& p) {
+  auto result = p.c;
+  kernels::gemm(p.ta, p.tb, p.m, p.n, p.k, p.a.data(), p.lda, p.b.data(), p.ldb, p.beta, result.data(),
+                p.ldc);
+  return result;
+}
 
-  T* data() const { return data_; }
-
- private:
-  std::vector<T> storage_;
-  T* data_;
-};
-
-// Two matrices and the start of C, stored with rows longer than they need be.
+// Its columns [first, last).
 template <class T>
-struct Product {
-  Product(bool transpose_a, bool transpose_b, std::int64_t rows, std::int64_t columns, std::int64_t inner,
-          T beta_)
-      : ta(transpose_a), tb(transpose_b), m(rows), n(columns), k(inner), beta(beta_) {
-    lda = (ta ? m : k) + 2;
-    ldb = (tb ? k : n) + 3;
-    ldc = n + 1;
-    Rng rng(static_cast<std::uint64_t>(m * 1000003 + n * 1009 + k));
-    const auto fill = [&](std::vector<T>& x, std::int64_t size) {
-      x.resize(static_cast<std::size_t>(size));
-      rng.fill_normal(x.data(), size, 0, 1);
-    };
-    fill(a, (ta ? k : m) * lda);
-    fill(b, (tb ? n : k) * ldb);
-    fill(c, m * ldc);
-    // What beta = 0 must not let through.
-    if (beta == T(0)) {
-      for (std::int64_t i = 0; i < m; ++i) {
-        for (std::int64_t j = 0; j < n; ++j) c[static_cast<std::size_t>(i * ldc + j)] = std::nan("");
-      }
-    }
-  }
+std::vector<T> by_thin_gemm(const Product<T>& p, std::int64_t first, std::int64_t last) {
+  auto result = p.c;
+  const auto thin = p.tb ? kernels::thin_gemm_transposed<T> : kernels::thin_gemm<T>;
+  thin(p.m, last - first, p.k, p.a.data(), p.lda, p.b.data() + (p.tb ? first * p.ldb : first), p.ldb, p.beta,
+       result.data() + first, p.ldc);
+  return result;
+}
 
-  // The greatest error of `result`, against sums in double, relative to 1 + the sum of the magnitudes.
-  double error(const std::vector<T>& result) const {
-    double worst = 0;
-    for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < ldc; ++j) {
-        const auto at = static_cast<std::size_t>(i * ldc + j);
-        if (j >= n) {
-          if (std::memcmp(&result[at], &c[at], sizeof(T)) != 0) return 1e9;  // written beyond the row
-          continue;
-        }
-        double sum = beta == T(0) ? 0 : static_cast<double>(beta) * c[at];
-        double size = 1 + std::abs(sum);
-        for (std::int64_t p = 0; p < k; ++p) {
-          const double term =
-              static_cast<double>(a[static_cast<std::size_t>(ta ? p * lda + i : i * lda + p)]) *
-              b[static_cast<std::size_t>(tb ? j * ldb + p : p * ldb + j)];
-          sum += term;
-          size += std::abs(term);
-        }
-        const double relative = std::abs(result[at] - sum) / size;
-        if (!(relative <= worst)) worst = relative;
-      }
-    }
-    return worst;
-  }
-
-  std::vector<T> by_gemm() const {
-    auto result = c;
-    kernels::gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, beta, result.data(), ldc);
-    return result;
-  }
-
-  // In parts of so many rows and columns.
-  std::vector<T> by_blocked_gemm(std::int64_t rows, std::int64_t columns) const;
-
-  // Its columns [first, last).
-  std::vector<T> by_thin_gemm(std::int64_t first, std::int64_t last) const {
-    auto result = c;
-    const auto thin = tb ? kernels::thin_gemm_transposed<T> : kernels::thin_gemm<T>;
-    thin(m, last - first, k, a.data(), lda, b.data() + (tb ? first * ldb : first), ldb, beta,
-         result.data() + first, ldc);
-    return result;
-  }
-
-  std::vector<T> by_parallel_gemm() const {
-    auto result = c;
-    parallel_gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, beta, result.data(), ldc);
-    return result;
-  }
-
-  bool ta, tb;
-  std::int64_t m, n, k;
-  T beta;
-  std::int64_t lda, ldb, ldc;
-  std::vector<T> a, b, c;
-};
+template <class T>
+std::vector<T> by_parallel_gemm(const Product<T>& p) {
+  auto result = p.c;
+  parallel_gemm(p.ta, p.tb, p.m, p.n, p.k, p.a.data(), p.lda, p.b.data(), p.ldb, p.beta, result.data(),
+                p.ldc);
+  return result;
+}
 
 template <class T>
 class Packed : public Aligned<T> {
@@ -133,27 +63,13 @@ class Packed : public Aligned<T> {
   }
 };
 
+// In parts of so many rows and columns.
 template <class T>
-std::vector<T> Product<T>::by_blocked_gemm(std::int64_t rows, std::int64_t columns) const {
+std::vector<T> by_blocked_gemm(const Product<T>& p, std::int64_t rows, std::int64_t columns) {
   const Aligned<T> workspace(kernels::blocked_workspace<T>());
-  auto result = c;
-  for (std::int64_t i = 0; i < m; i += rows) {
-    for (std::int64_t j = 0; j < n; j += columns) {
-      kernels::blocked_gemm(ta, tb, std::min(rows, m - i), std::min(columns, n - j), k,
-                            a.data() + (ta ? i : i * lda), lda, b.data() + (tb ? j * ldb : j), ldb, beta,
-                            result.data() + i * ldc + j, ldc, workspace.data());
-    }
-  }
-  return result;
-}
-
-template <class T>
-constexpr double tolerance = sizeof(T) == 4 ? 2e-6 : 1e-14;
-
-// Equal bit by bit, NaN included.
-template <class T>
-bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
-  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);
+  return p.in_parts(rows, columns, [&](std::int64_t m, std::int64_t n, const T* a, const T* b, T* c) {
+    kernels::blocked_gemm(p.ta, p.tb, m, n, p.k, a, p.lda, b, p.ldb, p.beta, c, p.ldc, workspace.data());
+  });
 }
 
 }  // namespace
@@ -169,7 +85,7 @@ TEST_CASE_TEMPLATE("gemm: every transposition, beta and odd size", T, float, dou
               CAPTURE(m);
               CAPTURE(n);
               CAPTURE(k);
-              REQUIRE(product.error(product.by_gemm()) < tolerance<T>);
+              REQUIRE(product.error(by_gemm(product)) < tolerance<T>);
             }
           }
         }
@@ -180,12 +96,12 @@ TEST_CASE_TEMPLATE("gemm: every transposition, beta and odd size", T, float, dou
 
 TEST_CASE("gemm: calls from several threads give the bits of one") {
   const Product<float> product(false, true, 70, 130, 90, 1.0f);
-  const auto expected = product.by_gemm();
+  const auto expected = by_gemm(product);
   std::vector<std::thread> threads;
   std::vector<int> wrong(4);
   for (std::size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
-      for (int round = 0; round < 50; ++round) wrong[t] += !same_bits(product.by_gemm(), expected);
+      for (int round = 0; round < 50; ++round) wrong[t] += !same_bits(by_gemm(product), expected);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -263,7 +179,7 @@ TEST_CASE_TEMPLATE("thin_gemm: every beta and number of rows, plain and transpos
           CAPTURE(n);
           CAPTURE(k);
           CAPTURE(tb);
-          REQUIRE(product.error(product.by_thin_gemm(0, n)) < tolerance<T>);
+          REQUIRE(product.error(by_thin_gemm(product, 0, n)) < tolerance<T>);
         }
       }
     }
@@ -276,7 +192,7 @@ TEST_CASE("thin_gemm: NaN and infinity in one row of A stay in that row, and in 
     product.a[static_cast<std::size_t>(3 * product.lda + 20)] = std::numeric_limits<float>::quiet_NaN();
     const std::int64_t at = tb ? 36 * product.ldb + 5 : 5 * product.ldb + 36;
     product.b[static_cast<std::size_t>(at)] = std::numeric_limits<float>::infinity();
-    const auto result = product.by_thin_gemm(0, product.n);
+    const auto result = by_thin_gemm(product, 0, product.n);
     for (std::int64_t i = 0; i < product.m; ++i) {
       for (std::int64_t j = 0; j < product.n; ++j) {
         const float value = result[static_cast<std::size_t>(i * product.ldc + j)];
@@ -290,9 +206,9 @@ TEST_CASE("thin_gemm: NaN and infinity in one row of A stay in that row, and in 
 TEST_CASE_TEMPLATE("thin_gemm: columns have the same bits whatever is computed with them", T, float, double) {
   for (const bool tb : {false, true}) {
     const Product<T> product(false, tb, 10, 333, 300, T(1));
-    const auto whole = product.by_thin_gemm(0, 333);
-    auto split = product.by_thin_gemm(0, 101);
-    const auto rest = product.by_thin_gemm(101, 333);
+    const auto whole = by_thin_gemm(product, 0, 333);
+    auto split = by_thin_gemm(product, 0, 101);
+    const auto rest = by_thin_gemm(product, 101, 333);
     for (std::int64_t i = 0; i < product.m; ++i) {
       const auto row = static_cast<std::ptrdiff_t>(i * product.ldc);
       std::copy_n(rest.begin() + row + 101, 333 - 101, split.begin() + row + 101);
@@ -314,7 +230,7 @@ TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the bor
         CAPTURE(size.m);
         CAPTURE(size.n);
         CAPTURE(size.k);
-        REQUIRE(product.error(product.by_blocked_gemm(1000, 1000)) < tolerance<T>);
+        REQUIRE(product.error(by_blocked_gemm(product, 1000, 1000)) < tolerance<T>);
       }
     }
   }
@@ -324,11 +240,11 @@ TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits, and those of pa
                    double) {
   for (const int flags : {0, 1, 2, 3}) {
     const Product<T> product(flags & 1, flags & 2, 110, 300, 530, T(1));
-    const auto whole = product.by_blocked_gemm(1000, 1000);
+    const auto whole = by_blocked_gemm(product, 1000, 1000);
     for (const auto& part : {std::pair<int, int>{1, 300}, {7, 300}, {110, 1}, {50, 64}, {96, 49}}) {
       CAPTURE(part.first);
       CAPTURE(part.second);
-      CHECK(same_bits(product.by_blocked_gemm(part.first, part.second), whole));
+      CHECK(same_bits(by_blocked_gemm(product, part.first, part.second), whole));
     }
     if (product.ta) continue;
     const Packed<T> packed(product.tb, product.k, product.n, product.b.data(), product.ldb);
@@ -361,14 +277,14 @@ TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of th
     for (const int flags : {0, 1, 2, 3}) {
       const Product<T> product(flags & 1, flags & 2, size.m, size.n, size.k, flags == 3 ? T(1) : T(0));
       set_num_threads(1);
-      const auto alone = product.by_parallel_gemm();
+      const auto alone = by_parallel_gemm(product);
       CAPTURE(size.m);
       CAPTURE(size.n);
       CAPTURE(size.k);
       CHECK(product.error(alone) < tolerance<T>);
       for (const int threads : {2, 3, 8}) {
         set_num_threads(threads);
-        CHECK(same_bits(product.by_parallel_gemm(), alone));
+        CHECK(same_bits(by_parallel_gemm(product), alone));
       }
     }
   }

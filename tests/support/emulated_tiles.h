@@ -1,0 +1,64 @@
+/// What core/kernels/amx_product.h wants of a processor, in plain C++: tests of it on any machine, under
+/// sanitizers too.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace rill::test {
+
+class EmulatedTiles {
+ public:
+  EmulatedTiles() { tiles() = {}; }
+
+  template <int tile>
+  static void load(const void* from, std::int64_t row_bytes) {
+    for (std::int64_t i = 0; i < side; ++i)
+      std::memcpy(row(tile, i), static_cast<const char*>(from) + i * row_bytes, side * sizeof(std::uint32_t));
+  }
+  template <int tile>
+  static void store(void* to, std::int64_t row_bytes) {
+    for (std::int64_t i = 0; i < side; ++i)
+      std::memcpy(static_cast<char*>(to) + i * row_bytes, row(tile, i), side * sizeof(std::uint32_t));
+  }
+  template <int tile>
+  static void zero() {
+    tiles()[tile] = {};
+  }
+  /// Pairs are added up along the depth, those of the lower halves apart from those of the upper ones, as the
+  /// processor does.
+  template <int to, int left, int right>
+  static void multiply_add() {
+    for (std::int64_t i = 0; i < side; ++i) {
+      for (std::int64_t j = 0; j < side; ++j) {
+        float lower = 0;
+        float upper = 0;
+        for (std::int64_t p = 0; p < side; ++p) {
+          const std::uint32_t x = row(left, i)[p];
+          const std::uint32_t y = row(right, p)[j];
+          lower += number(x << 16) * number(y << 16);
+          upper += number(x & 0xffff0000U) * number(y & 0xffff0000U);
+        }
+        std::uint32_t& sum = row(to, i)[j];
+        sum = std::bit_cast<std::uint32_t>(number(sum) + (lower + upper));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t side = 16;
+  using Tile = std::array<std::uint32_t, side * side>;
+
+  static std::array<Tile, 8>& tiles() {
+    thread_local std::array<Tile, 8> all{};
+    return all;
+  }
+  static std::uint32_t* row(int tile, std::int64_t i) {
+    return tiles()[static_cast<std::size_t>(tile)].data() + i * side;
+  }
+  static float number(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+};
+
+}  // namespace rill::test

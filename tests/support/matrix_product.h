@@ -1,0 +1,131 @@
+/// Products of matrices to test, with what they should be.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <rill/core/random.h>
+
+namespace rill::test {
+
+/// Elements aligned to a cache line, all bits set (as a number: NaN) until written.
+template <class T>
+class Aligned {
+ public:
+  explicit Aligned(std::int64_t size) : storage_(static_cast<std::size_t>(size) + 64 / sizeof(T)) {
+    std::memset(storage_.data(), 0xff, storage_.size() * sizeof(T));
+    void* at = storage_.data();
+    std::size_t space = storage_.size() * sizeof(T);
+    data_ = static_cast<T*>(std::align(64, static_cast<std::size_t>(size) * sizeof(T), at, space));
+  }
+  Aligned(const Aligned&) = delete;
+  Aligned& operator=(const Aligned&) = delete;
+
+  T* data() const { return data_; }
+
+ private:
+  std::vector<T> storage_;
+  T* data_;
+};
+
+/// Two matrices and the start of C, stored with rows longer than they need be.
+template <class T>
+struct Product {
+  Product(bool transpose_a, bool transpose_b, std::int64_t rows, std::int64_t columns, std::int64_t inner,
+          T beta_)
+      : ta(transpose_a), tb(transpose_b), m(rows), n(columns), k(inner), beta(beta_) {
+    lda = (ta ? m : k) + 2;
+    ldb = (tb ? k : n) + 3;
+    ldc = n + 1;
+    Rng rng(static_cast<std::uint64_t>(m * 1000003 + n * 1009 + k));
+    const auto fill = [&](std::vector<T>& x, std::int64_t size) {
+      x.resize(static_cast<std::size_t>(size));
+      rng.fill_normal(x.data(), size, 0, 1);
+    };
+    fill(a, (ta ? k : m) * lda);
+    fill(b, (tb ? n : k) * ldb);
+    fill(c, m * ldc);
+    // What beta = 0 must not let through.
+    if (beta == T(0)) {
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) c[static_cast<std::size_t>(i * ldc + j)] = std::nan("");
+      }
+    }
+  }
+
+  /// The greatest error of `result`, against sums in double, relative to 1 + the sum of the magnitudes.
+  double error(const std::vector<T>& result) const {
+    double worst = 0;
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < ldc; ++j) {
+        const auto at = static_cast<std::size_t>(i * ldc + j);
+        if (j >= n) {
+          if (std::memcmp(&result[at], &c[at], sizeof(T)) != 0) return 1e9;  // written beyond the row
+          continue;
+        }
+        double sum = beta == T(0) ? 0 : static_cast<double>(beta) * c[at];
+        double size = 1 + std::abs(sum);
+        for (std::int64_t p = 0; p < k; ++p) {
+          const double term = static_cast<double>(left(i, p)) * right(p, j);
+          sum += term;
+          size += std::abs(term);
+        }
+        const double relative = std::abs(result[at] - sum) / size;
+        if (!(relative <= worst)) worst = relative;
+      }
+    }
+    return worst;
+  }
+
+  T& left(std::int64_t i, std::int64_t p) {
+    return a[static_cast<std::size_t>(ta ? p * lda + i : i * lda + p)];
+  }
+  T& right(std::int64_t p, std::int64_t j) {
+    return b[static_cast<std::size_t>(tb ? j * ldb + p : p * ldb + j)];
+  }
+  T left(std::int64_t i, std::int64_t p) const {
+    return a[static_cast<std::size_t>(ta ? p * lda + i : i * lda + p)];
+  }
+  T right(std::int64_t p, std::int64_t j) const {
+    return b[static_cast<std::size_t>(tb ? j * ldb + p : p * ldb + j)];
+  }
+
+  /// Element (i, j) of a result.
+  T at(const std::vector<T>& result, std::int64_t i, std::int64_t j) const {
+    return result[static_cast<std::size_t>(i * ldc + j)];
+  }
+
+  /// C by f(rows, columns, a, b, c) for parts of so many rows and columns.
+  template <class F>
+  std::vector<T> in_parts(std::int64_t rows, std::int64_t columns, F&& f) const {
+    auto result = c;
+    for (std::int64_t i = 0; i < m; i += rows) {
+      for (std::int64_t j = 0; j < n; j += columns) {
+        f(std::min(rows, m - i), std::min(columns, n - j), a.data() + (ta ? i : i * lda),
+          b.data() + (tb ? j * ldb : j), result.data() + i * ldc + j);
+      }
+    }
+    return result;
+  }
+
+  bool ta, tb;
+  std::int64_t m, n, k;
+  T beta;
+  std::int64_t lda, ldb, ldc;
+  std::vector<T> a, b, c;
+};
+
+template <class T>
+constexpr double tolerance = sizeof(T) == 4 ? 2e-6 : 1e-14;
+
+/// Equal bit by bit, NaN included.
+template <class T>
+bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
+  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);
+}
+
+}  // namespace rill::test
