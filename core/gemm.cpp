@@ -28,9 +28,11 @@ constexpr std::int64_t few_rows = 32;
 // Tiles gain more than it costs to split the operands for them.
 template <class T>
 bool worth_tiles(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
-  constexpr std::int64_t shortest = 64;
-  constexpr std::int64_t shallowest = 32;
-  return std::is_same_v<T, float> && std::min(m, n) >= shortest && k >= shallowest && kernels::has_amx();
+  constexpr std::int64_t shorter = 64;
+  constexpr std::int64_t longer = 128;
+  constexpr std::int64_t depth = 32;
+  return std::is_same_v<T, float> && std::min(m, n) >= shorter && std::max(m, n) >= longer && k >= depth &&
+         kernels::has_amx();
 }
 
 // A product C = op(A) op(B) + beta C, and its parts.
@@ -68,14 +70,12 @@ struct Product {
   void by_blas() const { kernels::gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc); }
 
   void by_blocks() const {
-#if RILL_AMX
     if constexpr (std::is_same_v<T, float>) {
       if (on_tiles) {
         const memory::Block workspace(static_cast<std::size_t>(kernels::amx_workspace()));
         return kernels::amx_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, workspace.data());
       }
     }
-#endif
     const memory::Block workspace(static_cast<std::size_t>(kernels::blocked_workspace<T>()) * sizeof(T));
     kernels::blocked_gemm(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, static_cast<T*>(workspace.data()));
   }
@@ -112,7 +112,8 @@ void thin_product(const Product<T>& product) {
 template <class T>
 void large_product(const Product<T>& product) {
   // Every part packs the operand that it shares with the others, so there should be few; twice as many as
-  // threads let a free one help out. Borders are those of the packed panels.
+  // threads let a free one help out. Borders are those of the packed
+  // panels and of the tiles.
   constexpr std::int64_t unit = 96;
   constexpr std::int64_t shortest = 2;
   const std::int64_t units = (product.length() + unit - 1) / unit;

@@ -72,11 +72,14 @@ PackedForms<T>& forms_of(const Tensor& w) {
 
 }  // namespace
 
+std::int64_t least_rows_of_share(std::int64_t rows) noexcept {
+  return on_tiles<float>(rows) ? rows_for_tiles : 1;
+}
+
 template <class T>
 PackedMatrix<T>::PackedMatrix(std::int64_t k, std::int64_t n, bool transposed, const T* b, std::int64_t ldb,
                               std::int64_t rows)
     : k_(k), n_(n) {
-#if RILL_AMX
   if constexpr (std::is_same_v<T, float>) {
     if (on_tiles<T>(rows)) {
       block_.emplace(static_cast<std::size_t>(kernels::amx_packed_size(k, n)));
@@ -84,7 +87,6 @@ PackedMatrix<T>::PackedMatrix(std::int64_t k, std::int64_t n, bool transposed, c
       if (tiles_) return;
     }
   }
-#endif
   block_.emplace(static_cast<std::size_t>(kernels::packed_size<T>(k, n)) * sizeof(T));
   kernels::pack<T>(transposed, k, n, b, ldb, static_cast<T*>(block_->data()));
 }
@@ -92,14 +94,12 @@ PackedMatrix<T>::PackedMatrix(std::int64_t k, std::int64_t n, bool transposed, c
 template <class T>
 void PackedMatrix<T>::multiply(std::int64_t m, const T* a, std::int64_t lda, T beta, T* c,
                                std::int64_t ldc) const {
-#if RILL_AMX
   if constexpr (std::is_same_v<T, float>) {
     if (tiles_) {
       const memory::Block workspace(static_cast<std::size_t>(kernels::amx_packed_workspace()));
       return kernels::amx_packed_gemm(m, n_, k_, a, lda, block_->data(), beta, c, ldc, workspace.data());
     }
   }
-#endif
   kernels::packed_gemm<T>(m, n_, k_, a, lda, static_cast<const T*>(block_->data()), beta, c, ldc);
 }
 

@@ -35,6 +35,10 @@ class PackedMatrix {
   std::optional<memory::Block> block_;
 };
 
+/// The fewest rows that a share of a product of `rows` rows should have: it would not take less time with
+/// fewer.
+std::int64_t least_rows_of_share(std::int64_t rows) noexcept;
+
 /// The packed form of a matrix view w [k, n] of any layout with a unit stride (pass w.t() for the transposed
 /// product), for products of `rows` rows in all. It is kept with w's storage, keyed by layout and version:
 /// the same weight is packed once until it changes. Any thread may ask.

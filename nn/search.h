@@ -29,11 +29,11 @@ struct Hypothesis {
 
 /// Batched beam search: for each of the memory's B sources up to `beam` sequences, best score first. Finished
 /// sequences keep their place in the beam as long as none that goes on scores better; rows whose sequences
-/// are all finished cost nothing any more. A source gives the same result alone as in a batch. A sequence
-/// that has not ended after `max_steps` tokens, by default 2 · length of the source + 5, is left unfinished;
-/// `lengths` [B] are the sources' where they are not the memory's. The decoder's mode is the caller's care
-/// (eval() turns dropout off). hidden [B, H] or [1, B, H]. Throws "search: …" for a beam below 1, tokens
-/// outside the vocabulary and scores that are no numbers.
+/// are all finished cost nothing any more. A source gives the same result alone as in a batch, up to
+/// rounding. A sequence that has not ended after `max_steps` tokens, by default 2 · length of the source + 5,
+/// is left unfinished; `lengths` [B] are the sources' where they are not the memory's. The decoder's mode is
+/// the caller's care (eval() turns dropout off). hidden [B, H] or [1, B, H]. Throws "search: …" for a beam
+/// below 1, tokens outside the vocabulary and scores that are no numbers.
 std::vector<std::vector<Hypothesis>> search(const AttentionDecoder& decoder, const Tensor& hidden,
                                             const Memory& memory, const SearchOptions& options = {},
                                             const Tensor& lengths = Tensor());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <rill/core/packed_matrix.h>
 #include <rill/core/parallel.h>
 
 namespace rill::nn {
@@ -110,8 +111,9 @@ void SequenceRows::scatter(const Slot& slot, const Tensor& rows) const {
 
 std::vector<std::int64_t> SequenceRows::shares(std::int64_t flops, std::int64_t batches) const {
   const double work = static_cast<double>(count()) * static_cast<double>(flops);
+  const std::int64_t worth = std::max<std::int64_t>(batch_ / least_rows_of_share(batch_), 1);
   const auto most =
-      static_cast<double>(std::min<std::int64_t>((num_threads() + batches - 1) / batches, batch_));
+      static_cast<double>(std::min<std::int64_t>((num_threads() + batches - 1) / batches, worth));
   const auto wanted =
       std::max<std::int64_t>(static_cast<std::int64_t>(std::min(work / flops_of_share, most)), 1);
   std::vector<std::int64_t> borders{0};

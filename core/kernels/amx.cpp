@@ -1,15 +1,23 @@
 #include <rill/core/kernels/amx.h>
 
-#if RILL_AMX
-
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <cstdlib>
 
 #include <rill/core/kernels/amx_product.h>
 
+#if defined(__x86_64__) && defined(__linux__) && !defined(RILL_SIMD_BASELINE) && !defined(RILL_SIMD_V3) && \
+    !defined(RILL_SIMD_V4)
+#define RILL_AMX 1
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#else
+#define RILL_AMX 0
+#endif
+
 namespace rill::kernels {
 namespace {
+
+#if RILL_AMX
 
 // The processor's tiles, as amx_product.h wants them. Assembly, since the compiler's functions for them do
 // not say what memory they read, and need flags that would change the code around them.
@@ -57,12 +65,29 @@ bool system_grants_tiles() noexcept {
   constexpr long tile_data = 18;    // XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, request, tile_data) == 0;
 }
+#else
+// No processor that this is built for has any, so has_amx() is false and nothing gets here.
+class ProcessorTiles {
+ public:
+  ProcessorTiles() noexcept { std::abort(); }
+  template <int tile>
+  static void load(const void*, std::int64_t) noexcept {}
+  template <int tile>
+  static void store(void*, std::int64_t) noexcept {}
+  template <int tile>
+  static void zero() noexcept {}
+  template <int to, int left, int right>
+  static void multiply_add() noexcept {}
+};
+
+bool processor_has_tiles() noexcept { return false; }
+bool system_grants_tiles() noexcept { return false; }
+#endif
 
 }  // namespace
 
 bool has_amx() noexcept {
-  static const bool granted =
-      cpu_simd_level() == SimdLevel::v4 && processor_has_tiles() && system_grants_tiles();
+  static const bool granted = simd_level() == SimdLevel::v4 && processor_has_tiles() && system_grants_tiles();
   return granted;
 }
 
@@ -99,5 +124,3 @@ void amx_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, 
 }
 
 }  // namespace rill::kernels
-
-#endif

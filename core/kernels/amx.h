@@ -1,11 +1,11 @@
 /// Products of float32 matrices on the tiles of bfloat16 that some processors have (AMX).
 ///
 /// Every number is the sum of three of bfloat16, x = x1 + x2 + x3, each the rounded rest of those before it.
-/// Of the nine products that make up x y, the six greatest are computed, exactly, and added in float32:
-/// x1 y1, x1 y2, x1 y3, x2 y1, x2 y2, x3 y1. What is left out is below 2^-23 |x y| and mostly far below, so
-/// results are as near to the true ones as those of float32 arithmetic (docs/numerics.md). NaN, infinities
-/// and numbers from 2^59 on, whose parts could not be multiplied one by one, are multiplied as they are.
-/// Parts below 2^-126, the least normal number, count as 0.
+/// Of the nine products that make up x y, the six greatest are computed and added in float32: x1 y1, x1 y2,
+/// x1 y3, x2 y1, x2 y2, x3 y1. What is left out is below 2^-23 |x y| and mostly far below, so the errors are
+/// of the size of those of float32 arithmetic (docs/numerics.md). NaN, infinities and numbers from 2^59 on,
+/// whose parts could not be multiplied one by one, are multiplied as they are. Parts, products and sums below
+/// 2^-126, the least normal number, count as 0.
 ///
 /// Every element of a result is one sum over k in a fixed order, whatever rows and columns are computed with
 /// it: with beta 0 or 1, any split of rows or columns over calls and threads gives the same bits, which are
@@ -17,14 +17,12 @@
 
 #include <cstdint>
 
-#include <rill/core/kernels/simd.h>
-
 namespace rill::kernels {
 
-#if RILL_AMX
-
-/// Whether this processor and operating system have such tiles. Asks the system for their use at the first
-/// call; nothing else here may be called without.
+/// Whether this processor and operating system have such tiles and the kernels run at x86-64-v4. Asks the
+/// system for their use at the first call: from then on Linux refuses the process alternate signal stacks
+/// that have no room for what is in tiles (some 11 KiB), and where a thread has such a stack already, it
+/// refuses the tiles. Nothing else here may be called without.
 bool has_amx() noexcept;
 
 /// How many bytes `amx_pack` writes for a [k, n] matrix.
@@ -48,11 +46,5 @@ void amx_packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const float
 void amx_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
               std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc,
               void* workspace) noexcept;
-
-#else
-
-inline bool has_amx() noexcept { return false; }
-
-#endif
 
 }  // namespace rill::kernels

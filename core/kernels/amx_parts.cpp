@@ -14,6 +14,12 @@ namespace {
 using Words __attribute__((vector_size(64), may_alias)) = std::uint32_t;
 using Floats __attribute__((vector_size(64), may_alias)) = float;
 
+// For tile.h's transpose: vectors of a row of a tile, at whatever level.
+struct WholeLine {
+  static constexpr int bytes = 64;
+  static constexpr int vectors = 1;
+};
+
 // The upper half of a word is bfloat16. Rounds halves away from 0, in a number of float32.
 RILL_INLINE void rounded(const Words& x, Words& to) noexcept { to = (x + 0x8000U) & 0xffff0000U; }
 
@@ -92,7 +98,7 @@ RILL_KERNEL bool split_block(Side side, Lines from, const float* next, std::uint
     if (from.along == (side == Side::left)) continue;
     for (std::int64_t part = 0; part < parts; ++part) {
       auto* const words = reinterpret_cast<float*>(tile_at + 2 * part * tile_words);
-      transpose<float, Avx512>(words, tile_side, words, tile_side, lanes);
+      transpose<float, WholeLine>(words, tile_side, words, tile_side, lanes);
     }
   }
   std::uint32_t any = 0;
@@ -127,6 +133,14 @@ RILL_KERNEL void add_rows(std::int64_t rows, const float* sums, float beta, floa
   }
 }
 
+template <bool without_parts_alone>
+RILL_KERNEL void scale_rows(std::int64_t n, float x, const float* y, float* c) noexcept {
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) {
+    if (!without_parts_alone || !(std::fabs(y[j]) < limit)) c[j] += x * y[j];
+  }
+}
+
 }  // namespace
 
 bool split(Side side, Lines from, std::int64_t count, std::int64_t depth, std::uint32_t* to,
@@ -148,23 +162,29 @@ bool split(Side side, Lines from, std::int64_t count, std::int64_t depth, std::u
   return all_have_parts;
 }
 
-float whole(const std::uint32_t* right, std::int64_t stride, std::int64_t j, std::int64_t p) noexcept {
-  const std::uint32_t* const block = right + j / block_lines * stride + p / block_depth * block_words;
-  const std::int64_t column = j % block_lines;
-  const std::int64_t at =
-      column / tile_side * tile_words + p % block_depth / 2 * tile_side + column % tile_side;
-  float sum = 0;
-  for (std::int64_t part = parts - 1; part >= 0; --part) {
-    const std::uint32_t pair = block[2 * part * tile_words + at];
-    sum += std::bit_cast<float>(p % 2 == 0 ? pair << 16 : pair & 0xffff0000U);
+void join(const std::uint32_t* right, std::int64_t stride, std::int64_t count, std::int64_t p,
+          float* to) noexcept {
+  for (std::int64_t j = 0; j < count; ++j) {
+    const std::uint32_t* const block = right + j / block_lines * stride + p / block_depth * block_words;
+    const std::int64_t column = j % block_lines;
+    const std::int64_t at =
+        column / tile_side * tile_words + p % block_depth / 2 * tile_side + column % tile_side;
+    to[j] = 0;
+    for (std::int64_t part = parts - 1; part >= 0; --part) {
+      const std::uint32_t pair = block[2 * part * tile_words + at];
+      to[j] += std::bit_cast<float>(p % 2 == 0 ? pair << 16 : pair & 0xffff0000U);
+    }
   }
-  return sum;
 }
 
 void add_sums(std::int64_t rows, std::int64_t columns, const float* sums, float beta, float* c,
               std::int64_t ldc) noexcept {
   if (columns != block_lines) return put_edge(rows, columns, sums, block_lines, 1, beta, c, ldc);
   beta == 0 ? add_rows<false>(rows, sums, beta, c, ldc) : add_rows<true>(rows, sums, beta, c, ldc);
+}
+
+void add_scaled(std::int64_t n, float x, const float* y, bool without_parts_alone, float* c) noexcept {
+  without_parts_alone ? scale_rows<true>(n, x, y, c) : scale_rows<false>(n, x, y, c);
 }
 
 }  // namespace rill::kernels::amx

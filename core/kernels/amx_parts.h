@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include <rill/core/kernels/simd.h>
+
 namespace rill::kernels::amx {
 
 // A tile is 16 rows of 16 words: 16 × 16 numbers of float32, or twice as many of bfloat16.
@@ -26,15 +28,18 @@ struct Lines {
   std::int64_t ld;
   bool along;
 
-  const float* at(std::int64_t line, std::int64_t p) const noexcept {
+  RILL_INLINE const float* at(std::int64_t line, std::int64_t p) const noexcept {
     return x + (along ? line * ld + p : p * ld + line);
   }
-  Lines from(std::int64_t line, std::int64_t p) const noexcept { return {at(line, p), ld, along}; }
+  RILL_INLINE Lines from(std::int64_t line, std::int64_t p) const noexcept {
+    return {at(line, p), ld, along};
+  }
 };
 
 /// Whether x is multiplied by its parts: below 2^59 the products of parts, and the sum of as many as there
 /// are in a depth, do not overflow.
-inline bool has_parts(float x) noexcept { return std::fabs(x) < 0x1p59F; }
+constexpr float limit = 0x1p59F;
+inline bool has_parts(float x) noexcept { return std::fabs(x) < limit; }
 
 enum class Side : std::uint8_t { left, right };
 
@@ -44,11 +49,15 @@ enum class Side : std::uint8_t { left, right };
 bool split(Side side, Lines from, std::int64_t count, std::int64_t depth, std::uint32_t* to,
            std::int64_t stride) noexcept;
 
-/// Number p of column j, from the blocks of a right side.
-float whole(const std::uint32_t* right, std::int64_t stride, std::int64_t j, std::int64_t p) noexcept;
+/// Number p of `count` columns, from the blocks of a right side.
+void join(const std::uint32_t* right, std::int64_t stride, std::int64_t count, std::int64_t p,
+          float* to) noexcept;
 
 /// C [rows, columns] = sums + beta C, with the sums in rows of 32. Beta 0 overwrites C whatever it held.
 void add_sums(std::int64_t rows, std::int64_t columns, const float* sums, float beta, float* c,
               std::int64_t ldc) noexcept;
+
+/// C [n] += x y for every y [n], or for those alone that have no parts.
+void add_scaled(std::int64_t n, float x, const float* y, bool without_parts_alone, float* c) noexcept;
 
 }  // namespace rill::kernels::amx

@@ -1,11 +1,11 @@
 /// The product of float32 matrices by their parts, on whatever has tiles: the processor (amx.cpp), or a test.
 /// Internal to core/kernels.
 ///
-/// Tiles says how. A value of it, while it lives, gives the calling thread 8 tiles of 16 rows of 64 bytes:
-///   Tiles::load<tile>(from, bytes)        rows that are so many bytes apart
-///   Tiles::store<tile>(to, bytes)
-///   Tiles::zero<tile>()
-///   Tiles::multiply_add<to, left, right>()
+/// Unit says how. A value of it, while it lives, gives the calling thread 8 tiles of 16 rows of 64 bytes:
+///   Unit::load<tile>(from, bytes)        rows that are so many bytes apart
+///   Unit::store<tile>(to, bytes)
+///   Unit::zero<tile>()
+///   Unit::multiply_add<to, left, right>()
 ///                                         to [i, j] += Σ_p left [i, p] right [p, j] in float32, over the 32
 ///                                         numbers of bfloat16 in a row of `left` and a column of `right`
 #pragma once
@@ -19,13 +19,18 @@
 namespace rill::kernels::amx {
 
 /// How a product is cut. A block of B, so many columns of a depth, stays in the second-level cache while rows
-/// of A pass: deep, since a block of C comes and goes once a depth.
+/// of A pass.
 struct Cut {
-  std::int64_t depth, columns, rows;
+  std::int64_t columns, rows;
 };
-constexpr Cut from_memory{.depth = 512, .columns = 384, .rows = 128};
+constexpr Cut from_memory{.columns = 384, .rows = 128};
 /// Beside a B that is packed: the more rows, the less often it comes from memory.
-constexpr Cut from_packed{.depth = 512, .columns = 0, .rows = 64};
+constexpr Cut from_packed{.columns = 0, .rows = 64};
+
+/// So many numbers at most are summed up in a tile, then added to C: longer sums are less precise.
+constexpr std::int64_t most_summed = 256;
+/// Depths of two such sums: the deeper, the less often C comes and goes.
+constexpr std::int64_t most_depth = 2 * most_summed;
 
 constexpr std::int64_t blocks_of(std::int64_t size, std::int64_t side) noexcept {
   return (size + side - 1) / side;
@@ -36,40 +41,40 @@ constexpr std::int64_t lines_words(std::int64_t depth) noexcept {
   return blocks_of(depth, block_depth) * block_words;
 }
 
-/// k is cut into parts of equal depth but the last, by k alone.
-constexpr std::int64_t depth_of(std::int64_t k, std::int64_t most) noexcept {
-  const std::int64_t shares = std::max<std::int64_t>(blocks_of(k, most), 1);
+/// How many numbers of k are summed up at a time: equal shares but the last, by k alone.
+constexpr std::int64_t summed_of(std::int64_t k) noexcept {
+  const std::int64_t shares = std::max<std::int64_t>(blocks_of(k, most_summed), 1);
   return std::max<std::int64_t>(blocks_of(blocks_of(k, shares), block_depth), 1) * block_depth;
 }
 
 /// Sums [16 · high, 32] = left · right: `count` blocks of each side, one after the other. Tiles 0 to 3 are
 /// the sums, 4 and 5 of the left side, 6 and 7 of the right one.
-template <class Tiles, int high>
+template <class Unit, int high>
 void multiply_blocks(std::int64_t count, const std::uint32_t* left, const std::uint32_t* right,
                      float* sums) noexcept {
   static_assert(high == 1 || high == 2);
   constexpr std::int64_t row = tile_side * static_cast<std::int64_t>(sizeof(std::uint32_t));
   constexpr std::int64_t sums_row = 2 * row;
   const auto load_left = [&](int part) RILL_INLINE_LAMBDA {
-    Tiles::template load<4>(left + 2 * part * tile_words, row);
-    if constexpr (high == 2) Tiles::template load<5>(left + (2 * part + 1) * tile_words, row);
+    Unit::template load<4>(left + 2 * part * tile_words, row);
+    if constexpr (high == 2) Unit::template load<5>(left + (2 * part + 1) * tile_words, row);
   };
   const auto load_right = [&](int part) RILL_INLINE_LAMBDA {
-    Tiles::template load<6>(right + 2 * part * tile_words, row);
-    Tiles::template load<7>(right + (2 * part + 1) * tile_words, row);
+    Unit::template load<6>(right + 2 * part * tile_words, row);
+    Unit::template load<7>(right + (2 * part + 1) * tile_words, row);
   };
   const auto multiply = []() RILL_INLINE_LAMBDA {
-    Tiles::template multiply_add<0, 4, 6>();
-    Tiles::template multiply_add<1, 4, 7>();
+    Unit::template multiply_add<0, 4, 6>();
+    Unit::template multiply_add<1, 4, 7>();
     if constexpr (high == 2) {
-      Tiles::template multiply_add<2, 5, 6>();
-      Tiles::template multiply_add<3, 5, 7>();
+      Unit::template multiply_add<2, 5, 6>();
+      Unit::template multiply_add<3, 5, 7>();
     }
   };
-  Tiles::template zero<0>();
-  Tiles::template zero<1>();
-  Tiles::template zero<2>();
-  Tiles::template zero<3>();
+  Unit::template zero<0>();
+  Unit::template zero<1>();
+  Unit::template zero<2>();
+  Unit::template zero<3>();
   for (std::int64_t i = 0; i < count; ++i) {
     load_left(0), load_right(0), multiply();
     load_right(1), multiply();
@@ -80,17 +85,17 @@ void multiply_blocks(std::int64_t count, const std::uint32_t* left, const std::u
     left += block_words;
     right += block_words;
   }
-  Tiles::template store<0>(sums, sums_row);
-  Tiles::template store<1>(sums + tile_side, sums_row);
+  Unit::template store<0>(sums, sums_row);
+  Unit::template store<1>(sums + tile_side, sums_row);
   if constexpr (high == 2) {
-    Tiles::template store<2>(sums + tile_side * block_lines, sums_row);
-    Tiles::template store<3>(sums + tile_side * block_lines + tile_side, sums_row);
+    Unit::template store<2>(sums + tile_side * block_lines, sums_row);
+    Unit::template store<3>(sums + tile_side * block_lines + tile_side, sums_row);
   }
 }
 
-/// Both sides of a product over a depth, in blocks.
+/// Both sides of a product over a depth, in blocks; `summed` numbers are summed up at a time.
 struct Blocks {
-  std::int64_t m, n, k;
+  std::int64_t m, n, k, summed;
   const std::uint32_t* left;
   std::int64_t left_stride;
   const std::uint32_t* right;
@@ -112,37 +117,48 @@ inline void prefetch_next(const Blocks& b, std::int64_t i, std::int64_t j, const
   }
 }
 
-/// C [m, n] = left · right + beta C. Each depth is summed up apart and added to C once, which is more precise
-/// than to go on from C.
-template <class Tiles>
+/// C [m, n] = left · right + beta C.
+template <class Unit>
 void multiply(const Blocks& b, float beta, float* c, std::int64_t ldc) noexcept {
   alignas(64) float sums[block_lines * block_lines];
-  const std::int64_t count = blocks_of(b.k, block_depth);
+  const std::int64_t all = blocks_of(b.k, block_depth);
+  const std::int64_t step = b.summed / block_depth;
   for (std::int64_t j = 0; j < b.n; j += block_lines) {
     const std::uint32_t* const right = b.right + j / block_lines * b.right_stride;
     const std::int64_t columns = std::min(block_lines, b.n - j);
     for (std::int64_t i = 0; i < b.m; i += block_lines) {
       const std::uint32_t* const left = b.left + i / block_lines * b.left_stride;
       const std::int64_t rows = std::min(block_lines, b.m - i);
+      const auto run = rows > tile_side ? multiply_blocks<Unit, 2> : multiply_blocks<Unit, 1>;
       prefetch_next(b, i, j, c, ldc);
-      const auto run = rows > tile_side ? multiply_blocks<Tiles, 2> : multiply_blocks<Tiles, 1>;
-      run(count, left, right, sums);
-      add_sums(rows, columns, sums, beta, c + i * ldc + j, ldc);
+      for (std::int64_t p = 0; p == 0 || p < all; p += step) {
+        run(std::min(step, all - p), left + p * block_words, right + p * block_words, sums);
+        add_sums(rows, columns, sums, p == 0 ? beta : 1, c + i * ldc + j, ldc);
+      }
     }
   }
 }
 
-/// C [m, n] += the products with a number that has no parts, which stands as 0 in the blocks. `right(p, j)`
-/// is B.
+/// C [m, n] += the products with a number that has no parts, which stands as 0 in the blocks.
+/// `right(p, j, count, to)` gives number p of `count` columns of B from column j on; `right_has` says whether
+/// one of them has no parts.
 template <class Right>
-void add_without_parts(std::int64_t m, std::int64_t n, std::int64_t k, Lines a, const Right& right, float* c,
-                       std::int64_t ldc) noexcept {
-  for (std::int64_t i = 0; i < m; ++i) {
+void add_without_parts(std::int64_t m, std::int64_t n, std::int64_t k, Lines a, bool right_has,
+                       const Right& right, float* c, std::int64_t ldc) noexcept {
+  constexpr std::int64_t most = 512;
+  float row[most];
+  for (std::int64_t j = 0; j < n; j += most) {
+    const std::int64_t count = std::min(most, n - j);
     for (std::int64_t p = 0; p < k; ++p) {
-      const float x = *a.at(i, p);
-      for (std::int64_t j = 0; j < n; ++j) {
-        const float y = right(p, j);
-        if (!has_parts(x) || !has_parts(y)) c[i * ldc + j] += x * y;
+      const auto needed = [&](std::int64_t i) { return right_has || !has_parts(*a.at(i, p)); };
+      std::int64_t i = 0;
+      while (i < m && !needed(i)) ++i;
+      if (i == m) continue;
+      right(p, j, count, row);
+      const bool in_row = right_has && !std::all_of(row, row + count, has_parts);
+      for (; i < m; ++i) {
+        const float x = *a.at(i, p);
+        if (in_row || !has_parts(x)) add_scaled(count, x, row, has_parts(x), c + i * ldc + j);
       }
     }
   }
@@ -150,18 +166,18 @@ void add_without_parts(std::int64_t m, std::int64_t n, std::int64_t k, Lines a, 
 
 /// Words of the workspace of `packed_product` and `product`.
 constexpr std::int64_t workspace_words(const Cut& cut) noexcept {
-  return (cut.columns + cut.rows) / block_lines * lines_words(cut.depth);
+  return (cut.columns + cut.rows) / block_lines * lines_words(most_depth);
 }
 
 /// amx_packed_gemm
-template <class Tiles>
+template <class Unit>
 void packed_product(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                     const std::uint32_t* packed, float beta, float* c, std::int64_t ldc,
                     std::uint32_t* left) noexcept {
   constexpr Cut cut = from_packed;
-  constexpr std::int64_t left_stride = lines_words(cut.depth);
-  const Tiles tiles;
-  const std::int64_t step = depth_of(k, cut.depth), right_stride = lines_words(k);
+  constexpr std::int64_t left_stride = lines_words(most_depth);
+  const Unit unit;
+  const std::int64_t summed = summed_of(k), step = 2 * summed, right_stride = lines_words(k);
   for (std::int64_t i = 0; i < m; i += cut.rows) {
     const std::int64_t rows = std::min(cut.rows, m - i);
     float* const to = c + i * ldc;
@@ -170,24 +186,27 @@ void packed_product(std::int64_t m, std::int64_t n, std::int64_t k, const float*
       const std::uint32_t* const right = packed + p / block_depth * block_words;
       const Lines from{a + i * lda + p, lda, true};
       const bool all_have_parts = split(Side::left, from, rows, depth, left, left_stride);
-      multiply<Tiles>({rows, n, depth, left, left_stride, right, right_stride}, p == 0 ? beta : 1, to, ldc);
+      multiply<Unit>({rows, n, depth, summed, left, left_stride, right, right_stride}, p == 0 ? beta : 1, to,
+                     ldc);
       if (all_have_parts) continue;
-      const auto b = [&](std::int64_t q, std::int64_t j) { return whole(right, right_stride, j, q); };
-      add_without_parts(rows, n, depth, from, b, to, ldc);
+      const auto b = [&](std::int64_t q, std::int64_t j, std::int64_t count, float* numbers) {
+        join(right + j / block_lines * right_stride, right_stride, count, q, numbers);
+      };
+      add_without_parts(rows, n, depth, from, false, b, to, ldc);
     }
   }
 }
 
 /// amx_gemm, with A and B as lines of k numbers.
-template <class Tiles>
+template <class Unit>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Lines a, Lines b, float beta, float* c,
              std::int64_t ldc, std::uint32_t* workspace) noexcept {
   constexpr Cut cut = from_memory;
-  constexpr std::int64_t stride = lines_words(cut.depth);
+  constexpr std::int64_t stride = lines_words(most_depth);
   std::uint32_t* const right = workspace;
   std::uint32_t* const left = workspace + cut.columns / block_lines * stride;
-  const Tiles tiles;
-  const std::int64_t step = depth_of(k, cut.depth);
+  const Unit unit;
+  const std::int64_t summed = summed_of(k), step = 2 * summed;
   for (std::int64_t j = 0; j < n; j += cut.columns) {
     const std::int64_t columns = std::min(cut.columns, n - j);
     for (std::int64_t p = 0; p == 0 || p < k; p += step) {
@@ -199,10 +218,13 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Lines a, Lines b, f
         const Lines from_a = a.from(i, p);
         float* const to = c + i * ldc + j;
         const bool all_of_a = split(Side::left, from_a, rows, depth, left, stride);
-        multiply<Tiles>({rows, columns, depth, left, stride, right, stride}, p == 0 ? beta : 1, to, ldc);
+        multiply<Unit>({rows, columns, depth, summed, left, stride, right, stride}, p == 0 ? beta : 1, to,
+                       ldc);
         if (all_of_a && all_of_b) continue;
-        const auto number = [&](std::int64_t q, std::int64_t column) { return *from_b.at(column, q); };
-        add_without_parts(rows, columns, depth, from_a, number, to, ldc);
+        const auto numbers = [&](std::int64_t q, std::int64_t column, std::int64_t count, float* row) {
+          for (std::int64_t l = 0; l < count; ++l) row[l] = *from_b.at(column + l, q);
+        };
+        add_without_parts(rows, columns, depth, from_a, !all_of_b, numbers, to, ldc);
       }
     }
   }

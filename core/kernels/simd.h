@@ -31,14 +31,6 @@
 #define RILL_KERNEL
 #endif
 
-/// 1 where products on tiles (AMX) are built; whether the machine has them is asked at run time.
-#if defined(__x86_64__) && defined(__linux__) && !defined(RILL_SIMD_BASELINE) && !defined(RILL_SIMD_V3) && \
-    !defined(RILL_SIMD_V4)
-#define RILL_AMX 1
-#else
-#define RILL_AMX 0
-#endif
-
 /// For what kernels call: part of the caller's code, hence at the caller's level.
 #define RILL_INLINE __attribute__((always_inline)) inline
 

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <rill/core/gemm.h>
 #include <rill/core/kernels/amx.h>
 #include <rill/core/kernels/amx_product.h>
 #include <rill/core/kernels/packed.h>
@@ -26,7 +27,8 @@ using Product = test::Product<float>;
 constexpr double tolerance = test::tolerance<float>;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// Ways to compute a product: on emulated tiles, and on those of the processor if it has them.
+// Ways to compute a product: on emulated tiles, and on those of the processor. Without these their tests do
+// nothing.
 struct Emulated {
   static constexpr bool present = true;
   static void gemm(const Product& p, std::int64_t m, std::int64_t n, const float* a, const float* b,
@@ -47,7 +49,6 @@ struct Emulated {
   }
 };
 
-#if RILL_AMX
 struct OnProcessor {
   static inline const bool present = kernels::has_amx();
   static void gemm(const Product& p, std::int64_t m, std::int64_t n, const float* a, const float* b,
@@ -64,9 +65,6 @@ struct OnProcessor {
     kernels::amx_packed_gemm(m, p.n, p.k, a, p.lda, packed, p.beta, c, p.ldc, workspace.data());
   }
 };
-#else
-using OnProcessor = Emulated;
-#endif
 
 template <class Way>
 std::vector<float> result(const Product& p, std::int64_t rows = 1 << 20, std::int64_t columns = 1 << 20) {
@@ -147,9 +145,9 @@ TEST_CASE_TEMPLATE("amx_gemm: any split gives the same bits, and those of amx_pa
                    OnProcessor) {
   if (!Way::present) return;
   for (const int flags : {0, 1, 2, 3}) {
-    const Product product(flags & 1, flags & 2, 70, 130, 530, 1.0F);
+    const Product product(flags & 1, flags & 2, 40, 70, 530, 1.0F);
     const auto whole = result<Way>(product);
-    for (const auto& part : {std::pair<int, int>{17, 130}, {70, 19}, {33, 48}}) {
+    for (const auto& part : {std::pair<int, int>{17, 70}, {40, 19}, {33, 48}}) {
       CAPTURE(part.first);
       CAPTURE(part.second);
       CHECK(same_bits(result<Way>(product, part.first, part.second), whole));
@@ -160,7 +158,7 @@ TEST_CASE_TEMPLATE("amx_gemm: any split gives the same bits, and those of amx_pa
   }
 }
 
-TEST_CASE_TEMPLATE("amx_gemm: errors are not above those of float32 arithmetic", Way, Emulated, OnProcessor) {
+TEST_CASE_TEMPLATE("amx_gemm: errors are those of float32 arithmetic", Way, Emulated, OnProcessor) {
   if (!Way::present) return;
   for (const std::int64_t k : {40, 300, 1000, 5000}) {
     const Product product(false, false, 40, 50, k, 0.0F);
@@ -184,10 +182,13 @@ TEST_CASE_TEMPLATE("amx_gemm: infinity, NaN and what would overflow in parts are
     for (const int flags : {0, 1, 2, 3}) {
       for (const auto& [in_left, in_right] : {std::pair{true, false}, {false, true}, {true, true}}) {
         Product product(flags & 1, flags & 2, 40, 50, 70, 0.0F);
-        // Against ones and zeros: of a product by parts, infinity · 0 would be left.
-        for (std::int64_t i = 0; i < 40; ++i) product.left(i, 65) = product.right(65, i) = i % 3 - 1.0F;
-        if (in_left) product.left(21, 65) = special;
-        if (in_right) product.right(65, 21) = special;
+        // In a whole block and in one that is filled up. Against ones and zeros: of a product by parts,
+        // infinity · 0 would be left.
+        for (const auto& [line, p] : {std::pair{3, 5}, {21, 65}}) {
+          for (std::int64_t i = 0; i < 40; ++i) product.left(i, p) = product.right(p, i) = i % 3 - 1.0F;
+          if (in_left) product.left(line, p) = special;
+          if (in_right) product.right(p, line) = special;
+        }
         std::vector<std::vector<float>> results{result<Way>(product)};
         if (!in_right && !product.ta) results.push_back(packed_result<Way>(product));
         CAPTURE(special);
@@ -202,20 +203,47 @@ TEST_CASE_TEMPLATE("amx_gemm: infinity, NaN and what would overflow in parts are
   }
 }
 
-TEST_CASE_TEMPLATE("amx_gemm: of the least numbers, parts below 2^-126 count as 0", Way, Emulated,
-                   OnProcessor) {
+TEST_CASE_TEMPLATE("amx_gemm: parts, products and sums below 2^-126 count as 0", Way, Emulated, OnProcessor) {
   if (!Way::present) return;
   Product product(false, false, 20, 20, 40, 0.0F);
-  for (float& x : product.a) x *= 0x1p-120F;
   for (std::int64_t p = 0; p < 40; ++p) {
     for (std::int64_t j = 0; j < 20; ++j) product.right(p, j) = p == j ? 1.0F : 0.0F;
   }
-  const auto c = result<Way>(product);
-  for (std::int64_t i = 0; i < 20; ++i) {
-    for (std::int64_t j = 0; j < 20; ++j) {
-      CHECK(std::abs(product.at(c, i, j) - product.left(i, j)) <= 0x1p-125F);
-    }
+  for (std::int64_t i = 0; i < 20; ++i)
+    product.left(i, 0) = 0x1.0101p-118F;  // of which the last part is too small
+  const auto unit = result<Way>(product);
+  for (std::int64_t i = 0; i < 20; ++i) CHECK(product.at(unit, i, 0) == 0x1.01p-118F);
+  std::fill(product.a.begin(), product.a.end(), 0x1p-63F);
+  std::fill(product.b.begin(), product.b.end(), 0x1p-64F);
+  const auto least = result<Way>(product);
+  for (std::int64_t i = 0; i < 20; ++i) CHECK(product.at(least, i, i) == 0);
+}
+
+TEST_CASE("amx_gemm: the emulation has the processor's bits") {
+  if (!OnProcessor::present) return;
+  for (const float scale : {1.0F, 1e-9F, 1e-19F, 1e9F}) {
+    Product product(false, true, 37, 45, 300, 0.0F);
+    for (float& x : product.a) x *= scale;
+    for (float& x : product.b) x *= scale;
+    CAPTURE(scale);
+    CHECK(same_bits(result<Emulated>(product), result<OnProcessor>(product)));
   }
+}
+
+TEST_CASE("amx_gemm: what parallel_gemm and PackedMatrix take where it pays") {
+  if (!OnProcessor::present) return;
+  const Product product(false, false, 64, 128, 300, 0.0F);
+  const auto expected = result<OnProcessor>(product);
+  auto c = product.c;
+  parallel_gemm(false, false, 64, 128, 300, product.a.data(), product.lda, product.b.data(), product.ldb,
+                0.0F, c.data(), product.ldc);
+  CHECK(same_bits(c, expected));
+  const PackedMatrix<float> few(300, 128, false, product.b.data(), product.ldb, 15);
+  few.multiply(64, product.a.data(), product.lda, 0.0F, c.data(), product.ldc);
+  CHECK_FALSE(same_bits(c, expected));
+  const PackedMatrix<float> many(300, 128, false, product.b.data(), product.ldb, 16);
+  many.multiply(64, product.a.data(), product.lda, 0.0F, c.data(), product.ldc);
+  CHECK(same_bits(c, expected));
 }
 
 TEST_CASE("amx_pack: a matrix with a number that has no parts is refused") {
@@ -239,6 +267,7 @@ TEST_CASE("packed: for few and for many rows, and a weight with an infinity") {
     weight.data<float>()[7 * 50 + 9] = in_weight;
     product.right(7, 9) = in_weight;
     const auto few = packed<float>(weight, 1), many = packed<float>(weight, 40);
+    CHECK((few == many) == !kernels::has_amx());
     CHECK(few == packed<float>(weight, 2));
     CHECK(many == packed<float>(weight, 41));
     for (const auto& form : {few, many}) {

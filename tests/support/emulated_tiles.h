@@ -1,9 +1,10 @@
-/// What core/kernels/amx_product.h wants of a processor, in plain C++: tests of it on any machine, under
-/// sanitizers too.
+/// What core/kernels/amx_product.h wants of a processor, in plain C++ and with the same bits: for tests on
+/// any machine, under sanitizers too.
 #pragma once
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -38,11 +39,11 @@ class EmulatedTiles {
         for (std::int64_t p = 0; p < side; ++p) {
           const std::uint32_t x = row(left, i)[p];
           const std::uint32_t y = row(right, p)[j];
-          lower += number(x << 16) * number(y << 16);
-          upper += number(x & 0xffff0000U) * number(y & 0xffff0000U);
+          lower = multiplied_and_added(lower, x << 16, y << 16);
+          upper = multiplied_and_added(upper, x & 0xffff0000U, y & 0xffff0000U);
         }
         std::uint32_t& sum = row(to, i)[j];
-        sum = std::bit_cast<std::uint32_t>(number(sum) + (lower + upper));
+        sum = std::bit_cast<std::uint32_t>(flushed(number(sum) + flushed(lower + upper)));
       }
     }
   }
@@ -58,6 +59,12 @@ class EmulatedTiles {
   static std::uint32_t* row(int tile, std::int64_t i) {
     return tiles()[static_cast<std::size_t>(tile)].data() + i * side;
   }
+  /// The product is exact, and in float64 the rounding of the sum is that of one step.
+  static float multiplied_and_added(float sum, std::uint32_t x, std::uint32_t y) {
+    const double product = static_cast<double>(flushed(number(x))) * flushed(number(y));
+    return flushed(static_cast<float>(sum + product));
+  }
+  static float flushed(float x) { return std::fabs(x) < 0x1p-126F ? 0 * x : x; }
   static float number(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 };
 
