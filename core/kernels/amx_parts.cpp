@@ -17,7 +17,7 @@ using Floats __attribute__((vector_size(64), may_alias)) = float;
 // For tile.h's transpose: vectors of a row of a tile, at whatever level.
 struct WholeLine {
   static constexpr int bytes = 64;
-  static constexpr int vectors = 1;
+  [[maybe_unused]] static constexpr int vectors = 1;
 };
 
 // The upper half of a word is bfloat16. Rounds halves away from 0, in a number of float32.

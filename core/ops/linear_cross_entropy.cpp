@@ -102,9 +102,9 @@ class BlockwiseLoss {
   KeptGradients take_kept() noexcept { return std::move(kept_); }
 
  private:
-  /// Equal blocks of at most some 32 MiB of scores, but enough rows for the products to be efficient.
+  /// Equal blocks of at most some 24 MiB of scores, but enough rows for the products to be efficient.
   std::int64_t block_rows(std::int64_t n) const {
-    constexpr std::int64_t bytes = std::int64_t{32} << 20;
+    constexpr std::int64_t bytes = std::int64_t{24} << 20;
     constexpr std::int64_t fewest = 256;
     const std::int64_t row_bytes = std::max<std::int64_t>(1, classes_) * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t most = std::max(fewest, bytes / row_bytes);

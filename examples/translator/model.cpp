@@ -168,7 +168,7 @@ void Model::save(const std::filesystem::path& folder) const {
 
 std::vector<Translation> Model::translate(std::span<const Tokens> sentences, std::int64_t beam,
                                           bool weights) const {
-  constexpr std::int64_t rows_at_once = 256;
+  constexpr std::int64_t rows_at_once = 64;
   std::vector<std::vector<std::int64_t>> ids;
   std::vector<PairLength> lengths;
   for (const Tokens& sentence : sentences) {
