@@ -1,9 +1,10 @@
 /// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
 ///
-/// Blocks of up to 256 KiB come from free lists of the calling thread, one a size class; larger ones from a
-/// shared pool, where a free block serves any request for more than half of it and what is free is limited by
-/// what was in use. Under AddressSanitizer every block comes from the system, so that use after free is seen.
-/// Debug builds fill new blocks with bytes that read as NaN.
+/// Blocks of up to 256 KiB come from free lists of the calling thread, one a size class. Larger ones are
+/// whole pages of one range of addresses, shared by all threads: free neighbours are one, a request takes the
+/// lowest that are long enough, and what is held is limited by the most that was ever in use. Under
+/// AddressSanitizer every block comes from the system, so that use after free is seen. Debug builds fill new
+/// blocks with bytes that read as NaN.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ struct Stats {
   std::int64_t cached_bytes;        ///< returned and kept for reuse
   std::int64_t system_bytes;        ///< taken from the system: live + cached
   std::int64_t peak_system_bytes;   ///< the most `system_bytes` has been
-  std::int64_t system_allocations;  ///< blocks ever taken from the system; steps that are alike take none
+  std::int64_t system_allocations;  ///< times the system gave more memory; steps that are alike need none
 };
 
 /// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
@@ -40,11 +41,10 @@ class Block {
 };
 
 Stats stats() noexcept;
-/// Gives the shared pool and the calling thread's free lists back to the system, and with the GNU C library
-/// what else the process has freed; what the pool may keep free follows from then on what is in use from then
-/// on.
+/// Gives free large blocks and the calling thread's free lists back to the system, and with the GNU C library
+/// what else the process has freed. What may be held follows from then on what is in use from then on.
 void trim() noexcept;
-/// The most bytes the shared pool of large blocks keeps (default 4 GiB); what is above is given back at once.
+/// The most bytes of large blocks kept free (default 4 GiB); what is above is given back at once.
 void set_cache_limit(std::int64_t bytes) noexcept;
 
 }  // namespace rill::memory
