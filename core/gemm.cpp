@@ -112,8 +112,7 @@ void thin_product(const Product<T>& product) {
 template <class T>
 void large_product(const Product<T>& product) {
   // Every part packs the operand that it shares with the others, so there should be few; twice as many as
-  // threads let a free one help out. Borders are those of the packed
-  // panels and of the tiles.
+  // threads let a free one help out. Borders are those of the packed panels and of the tiles.
   constexpr std::int64_t unit = 96;
   constexpr std::int64_t shortest = 2;
   const std::int64_t units = (product.length() + unit - 1) / unit;

@@ -11,6 +11,9 @@
 namespace rill::memory::detail {
 namespace {
 
+/// What is reserved at a time where addresses are short.
+constexpr std::int64_t few_addresses = std::int64_t{64} << 20;
+
 /// Addresses without memory, or null; at `start` with MAP_FIXED, in place of what is there.
 char* map_addresses(char* start, std::int64_t bytes, int flags) noexcept {
   // Not MAP_NORESERVE, which would turn off the system's check that it has as much as is made usable later.
@@ -61,7 +64,7 @@ void LargeBlocks::give(void* block, std::size_t size) noexcept {
   try {
     join(free_.emplace(static_cast<char*>(block), Extent{bytes, true}).first);
     cached_ += bytes;
-  } catch (const std::bad_alloc&) {  // no memory for the list itself: only the addresses are lost
+  } catch (const std::bad_alloc&) {  // no memory for the list itself: the addresses are lost
     if (return_to_system(static_cast<char*>(block), bytes)) counted_.gave_back(bytes);
   }
   keep_at_most(limit_);
@@ -113,8 +116,12 @@ std::int64_t LargeBlocks::resident_bytes(Free::iterator at, std::int64_t bytes) 
 bool LargeBlocks::reserve(std::int64_t bytes) noexcept {
   std::int64_t range = std::max(range_, bytes);
   char* start = map_addresses(nullptr, range, 0);
-  while (!start && range > bytes) {  // the process may be limited
-    range = std::max(whole_pages(range / 2), bytes);
+  if (!start) {  // the process may be limited, and others need addresses too
+    range = std::max(bytes, few_addresses);
+    start = map_addresses(nullptr, range, 0);
+  }
+  if (!start && range > bytes) {
+    range = bytes;
     start = map_addresses(nullptr, range, 0);
   }
   if (!start) return false;
@@ -165,7 +172,10 @@ void LargeBlocks::keep_at_most(std::int64_t bytes) noexcept try {
     --at;
     if (!at->second.resident) continue;
     at = upper_part(at, std::min(at->second.bytes, whole_pages(cached_ - bytes)));
-    if (!return_to_system(at->first, at->second.bytes)) return;
+    if (!return_to_system(at->first, at->second.bytes)) {
+      join(at);
+      return;
+    }
     cached_ -= at->second.bytes;
     counted_.gave_back(at->second.bytes);
     at->second.resident = false;

@@ -11,11 +11,11 @@
 namespace rill::memory::detail {
 
 /// Whole pages out of a reserved range of addresses. Free neighbours are one, and a request takes the lowest
-/// addresses that are long enough; so blocks crowd at the low end, and what is held stays a few per cent
-/// above the most that was ever in use, whatever the sizes. (Address-ordered first fit: Wilson, Johnstone,
-/// Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.)
+/// addresses that are long enough; so blocks crowd at the low end, and what is held stays near the most that
+/// was ever in use: a few per cent above in trainings, a quarter at most. (Address-ordered first fit: Wilson,
+/// Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.)
 ///
-/// Free memory goes back to the system, the highest addresses first, when it is above the limit, and before a
+/// Free memory goes back to the system, the highest addresses first, when it is above the limit, and when a
 /// request takes fresh memory while what is held is a quarter above the most that was ever in use.
 class LargeBlocks {
  public:

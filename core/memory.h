@@ -1,7 +1,7 @@
 /// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
 ///
 /// Blocks of up to 256 KiB come from free lists of the calling thread, one a size class. Larger ones are
-/// whole pages of one range of addresses, shared by all threads: free neighbours are one, a request takes the
+/// whole pages of reserved addresses, shared by all threads: free neighbours are one, a request takes the
 /// lowest that are long enough, and what is held is limited by the most that was ever in use. Under
 /// AddressSanitizer every block comes from the system, so that use after free is seen. Debug builds fill new
 /// blocks with bytes that read as NaN.

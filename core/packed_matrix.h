@@ -35,8 +35,8 @@ class PackedMatrix {
   std::optional<memory::Block> block_;
 };
 
-/// The fewest rows that a share of a product of `rows` rows should have: it would not take less time with
-/// fewer.
+/// How many rows of a float32 product of `rows` rows take as long as one: the shares of a batch should have
+/// as many.
 std::int64_t least_rows_of_share(std::int64_t rows) noexcept;
 
 /// The packed form of a matrix view w [k, n] of any layout with a unit stride (pass w.t() for the transposed

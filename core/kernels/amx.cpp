@@ -66,7 +66,7 @@ bool system_grants_tiles() noexcept {
   return syscall(SYS_arch_prctl, request, tile_data) == 0;
 }
 #else
-// No processor that this is built for has any, so has_amx() is false and nothing gets here.
+// This build uses none, so has_amx() is false and nothing gets here.
 class ProcessorTiles {
  public:
   ProcessorTiles() noexcept { std::abort(); }

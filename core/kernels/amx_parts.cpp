@@ -35,7 +35,7 @@ RILL_INLINE void take_rest(Words& x, const Words& taken) noexcept {
 
 // Its highest bit is set for a number from 2^59 on, infinity and NaN.
 RILL_INLINE void mark_without_parts(const Words& x, Words& marks) noexcept {
-  marks |= (x & 0x7fffffffU) + (0x80000000U - 0x5d000000U);
+  marks |= (x & 0x7fffffffU) + (0x80000000U - std::bit_cast<std::uint32_t>(least_without_parts));
 }
 
 // Row `row` of a tile of each part: words of the parts of numbers that follow each other
@@ -137,7 +137,7 @@ template <bool without_parts_alone>
 RILL_KERNEL void scale_rows(std::int64_t n, float x, const float* y, float* c) noexcept {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
-    if (!without_parts_alone || !(std::fabs(y[j]) < limit)) c[j] += x * y[j];
+    if (!without_parts_alone || !(std::fabs(y[j]) < least_without_parts)) c[j] += x * y[j];
   }
 }
 

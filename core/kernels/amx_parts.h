@@ -36,10 +36,10 @@ struct Lines {
   }
 };
 
-/// Whether x is multiplied by its parts: below 2^59 the products of parts, and the sum of as many as there
-/// are in a depth, do not overflow.
-constexpr float limit = 0x1p59F;
-inline bool has_parts(float x) noexcept { return std::fabs(x) < limit; }
+/// From here on a number has no parts and is multiplied as it is: below, the products of parts, and the sum
+/// of as many as are summed up in a tile, do not overflow.
+constexpr float least_without_parts = 0x1p59F;
+inline bool has_parts(float x) noexcept { return std::fabs(x) < least_without_parts; }
 
 enum class Side : std::uint8_t { left, right };
 

@@ -12,6 +12,7 @@
 #include <rill/core/kernels/amx_product.h>
 #include <rill/core/kernels/packed.h>
 #include <rill/core/packed_matrix.h>
+#include <rill/core/parallel.h>
 
 #include <support/emulated_tiles.h>
 #include <support/matrix_product.h>
@@ -27,8 +28,8 @@ using Product = test::Product<float>;
 constexpr double tolerance = test::tolerance<float>;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// Ways to compute a product: on emulated tiles, and on those of the processor. Without these their tests do
-// nothing.
+// Ways to compute a product: on emulated tiles, and on those of the processor. Where it has none, the tests
+// of the latter do nothing.
 struct Emulated {
   static constexpr bool present = true;
   static void gemm(const Product& p, std::int64_t m, std::int64_t n, const float* a, const float* b,
@@ -203,7 +204,25 @@ TEST_CASE_TEMPLATE("amx_gemm: infinity, NaN and what would overflow in parts are
   }
 }
 
-TEST_CASE_TEMPLATE("amx_gemm: parts, products and sums below 2^-126 count as 0", Way, Emulated, OnProcessor) {
+TEST_CASE("amx_gemm: infinities in any block, any split gives the same bits") {
+  using Way = Emulated;
+  for (const int flags : {0, 1, 2, 3}) {
+    Product product(flags & 1, flags & 2, 140, 550, 600, 1.0F);
+    for (const auto& [line, p] : {std::pair{3, 5}, {66, 590}, {135, 300}}) {
+      product.left(line, p) = infinity;
+      if (flags != 0) product.right(p, 4 * line) = -1e30F;
+    }
+    const auto whole = result<Way>(product);
+    CHECK(same_bits(result<Way>(product, 71, 96), whole));
+    if (flags == 0) CHECK(same_bits(packed_result<Way>(product), whole));
+    for (std::int64_t i = 0; i < product.m; ++i) {
+      const bool has = i == 3 || i == 66 || i == 135;
+      for (std::int64_t j = 0; j < product.n; j += 50) CHECK(std::isfinite(product.at(whole, i, j)) != has);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("amx_gemm: parts and sums below 2^-126 count as 0", Way, Emulated, OnProcessor) {
   if (!Way::present) return;
   Product product(false, false, 20, 20, 40, 0.0F);
   for (std::int64_t p = 0; p < 40; ++p) {
@@ -244,6 +263,21 @@ TEST_CASE("amx_gemm: what parallel_gemm and PackedMatrix take where it pays") {
   const PackedMatrix<float> many(300, 128, false, product.b.data(), product.ldb, 16);
   many.multiply(64, product.a.data(), product.lda, 0.0F, c.data(), product.ldc);
   CHECK(same_bits(c, expected));
+}
+
+TEST_CASE("parallel_gemm: on tiles too any number of threads gives the same bits") {
+  if (!OnProcessor::present) return;
+  const Product product(false, true, 200, 600, 300, 0.0F);
+  const auto expected = result<OnProcessor>(product);
+  const int before = num_threads();
+  for (const int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    auto c = product.c;
+    parallel_gemm(false, true, 200, 600, 300, product.a.data(), product.lda, product.b.data(), product.ldb,
+                  0.0F, c.data(), product.ldc);
+    CHECK(same_bits(c, expected));
+  }
+  set_num_threads(before);
 }
 
 TEST_CASE("amx_pack: a matrix with a number that has no parts is refused") {
