@@ -19,17 +19,18 @@ bool on_tiles(std::int64_t rows) noexcept {
   return std::is_same_v<T, float> && rows >= rows_for_tiles && kernels::has_amx();
 }
 
-/// The packed forms of the views of one storage, all of one version.
+/// The packed forms of the views of one storage, of what it holds now.
 template <class T>
 class PackedForms final : public StorageCache {
  public:
+  void drop() noexcept override {
+    std::lock_guard lock(mutex_);
+    forms_.clear();
+  }
+
   std::shared_ptr<const PackedMatrix<T>> get(const Tensor& w, std::int64_t rows) {
     const TensorImpl& impl = w.impl();
     std::lock_guard lock(mutex_);
-    if (version_ != impl.storage->version()) {
-      forms_.clear();
-      version_ = impl.storage->version();
-    }
     const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Form& form) {
       return form.offset == impl.offset && form.shape == impl.shape && form.strides == impl.strides &&
              form.tiles == on_tiles<T>(rows);
@@ -53,7 +54,6 @@ class PackedForms final : public StorageCache {
   };
 
   std::mutex mutex_;
-  std::uint32_t version_ = 0;
   std::vector<Form> forms_;
 };
 

@@ -15,6 +15,8 @@ namespace rill {
 class StorageCache {
  public:
   virtual ~StorageCache() = default;
+  /// The contents are to change: lets go of what was made of them.
+  virtual void drop() noexcept = 0;
 };
 
 /// Header and data in one block: the data start 64 bytes behind the header.
@@ -35,7 +37,10 @@ class alignas(64) Storage : public RefCounted {
   std::size_t bytes() const noexcept { return bytes_; }
   /// How often the contents were open to change.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
-  void bump_version() noexcept { version_.store(version() + 1, std::memory_order_relaxed); }
+  void bump_version() noexcept {
+    version_.store(version() + 1, std::memory_order_relaxed);
+    if (StorageCache* present = cache_.load(std::memory_order_acquire)) present->drop();
+  }
 
   /// The one cached companion; owned by the storage. Callers guard concurrent changes.
   std::atomic<StorageCache*>& cache() noexcept { return cache_; }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -289,6 +290,18 @@ TEST_CASE("amx_pack: a matrix with a number that has no parts is refused") {
   product.right(49, 39) = 0;
   product.right(3, 4) = infinity;
   CHECK_FALSE(Emulated::pack(product, packed));
+}
+
+TEST_CASE("packed: forms of what a weight held are let go of when it changes") {
+  Tensor weight = ones({70, 50}, float32);
+  std::weak_ptr<const PackedMatrix<float>> kept = packed<float>(weight, 1);
+  CHECK_FALSE(kept.expired());
+  CHECK(packed<float>(weight, 1) == kept.lock());
+  weight.mul_(2);
+  CHECK(kept.expired());
+  std::vector<float> c(50), a(70, 1.0F);
+  packed<float>(weight, 1)->multiply(1, a.data(), 70, 0.0F, c.data(), 50);
+  CHECK(c == std::vector<float>(50, 140.0F));
 }
 
 TEST_CASE("packed: for few and for many rows, and a weight with an infinity") {
