@@ -40,8 +40,8 @@ class PackedMatrix {
 std::int64_t least_rows_of_share(std::int64_t rows) noexcept;
 
 /// The packed form of a matrix view w [k, n] of any layout with a unit stride (pass w.t() for the transposed
-/// product), for products of `rows` rows in all. It is kept with w's storage, keyed by layout and version:
-/// the same weight is packed once until it changes. Any thread may ask.
+/// product), for products of `rows` rows in all. It is kept with w's storage until that changes, so the same
+/// weight is packed once for each layout. Any thread may ask.
 template <class T>
 std::shared_ptr<const PackedMatrix<T>> packed(const Tensor& w, std::int64_t rows);
 
