@@ -21,7 +21,7 @@ namespace rill::kernels {
 
 /// Whether this processor and operating system have such tiles and the kernels run at x86-64-v4. Asks the
 /// system for their use at the first call: from then on Linux refuses the process alternate signal stacks
-/// that have no room for what is in tiles (some 11 KiB), and where a thread has such a stack already, it
+/// that have no room for what is in tiles (8 KiB have not), and where a thread has such a stack already, it
 /// refuses the tiles. Nothing else here may be called without.
 bool has_amx() noexcept;
 
