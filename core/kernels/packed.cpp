@@ -15,19 +15,21 @@ constexpr std::int64_t row_block = 96;
 constexpr std::int64_t column_block = 768;  // a multiple of every panel's width
 constexpr std::int64_t most_depth = 256;
 
-// What a level offers. Tiles are found by their rows; those of a part of a panel by its vectors first.
+// What a level offers. Tiles are found by how A is stored, but for several panels by rows, and by their rows;
+// those of a part of a panel by its vectors first.
 template <class T>
 struct Form {
   static constexpr int tallest = 8;
   static constexpr int widest = 3;
   static constexpr int most_lanes = 64 / sizeof(T);
+  static constexpr int ways = 3;  // by rows, packed, packing
   std::int64_t lanes;
   std::int64_t width;
   int most_rows;
   int panels[tallest + 1];  // that a tile of so many rows takes at once
   Tile<T> several_panels[tallest + 1];
-  Tile<T> one_panel[widest + 1][tallest + 1];
-  Tile<T> packed_left[widest + 1][tallest + 1];
+  Tile<T> one_panel[ways][widest + 1][tallest + 1];
+  Tile<T> packing_panel[ways][tallest + 1];
   void (*transpose)(const T* from, std::int64_t ld, T* to, std::int64_t to_ld) noexcept;
 };
 
@@ -42,17 +44,20 @@ struct Add {
     return fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
   }
 
-  template <int rows = 1, int vectors = 1>
+  template <Stored left, int rows = 1, int vectors = 1>
   static constexpr void tiles(Form<T>& f) {
-    f.one_panel[vectors][rows] = Level::template run<T, rows, vectors, Stored::right_packed>;
-    f.packed_left[vectors][rows] = Level::template run<T, rows, vectors, Stored::both_packed>;
+    constexpr auto way = static_cast<std::size_t>(left);
+    f.one_panel[way][vectors][rows] = Level::template run<T, rows, vectors, left, Stored::packed>;
     if constexpr (vectors < Level::vectors) {
-      tiles<rows, vectors + 1>(f);
+      tiles<left, rows, vectors + 1>(f);
     } else {
-      constexpr int across = panels(rows) * Level::vectors;
-      f.panels[rows] = panels(rows);
-      f.several_panels[rows] = Level::template run<T, rows, across, Stored::right_packed>;
-      if constexpr (rows < most_rows) tiles<rows + 1>(f);
+      f.packing_panel[way][rows] = Level::template run<T, rows, vectors, left, Stored::packing>;
+      if constexpr (left == Stored::by_rows) {
+        constexpr int across = panels(rows) * Level::vectors;
+        f.panels[rows] = panels(rows);
+        f.several_panels[rows] = Level::template run<T, rows, across, left, Stored::packed>;
+      }
+      if constexpr (rows < most_rows) tiles<left, rows + 1>(f);
     }
   }
 };
@@ -70,7 +75,10 @@ struct MakeForm {
     f.width = L::width;
     f.most_rows = Add<T, Level>::most_rows;
     f.transpose = Level::template turn<T>;
-    Add<T, Level>::tiles(f);
+    using Tiles = Add<T, Level>;
+    Tiles::template tiles<Stored::by_rows>(f);
+    Tiles::template tiles<Stored::packed>(f);
+    Tiles::template tiles<Stored::packing>(f);
     return f;
   }
 };
@@ -79,14 +87,6 @@ template <class T>
 const Form<T>& form() noexcept {
   return for_this_processor<MakeForm<T>>();
 }
-
-// A block of rows of A: stored by rows, `stride` apart, or packed tile by tile, k rows of the tile's height.
-template <class T>
-struct Left {
-  const T* data;
-  std::int64_t stride;
-  bool packed;
-};
 
 // Has the lines of a tile of C on their way while k runs.
 template <class T>
@@ -97,31 +97,54 @@ void prefetch(std::int64_t rows, std::int64_t columns, const T* c, std::int64_t 
   }
 }
 
-// C [m, n] = A [m, k] B + beta C for m <= row_block and k <= most_depth.
+// C [m, n] = A [m, k] B + beta C for m <= row_block and k <= most_depth. A is stored by rows, or, with a
+// place for what is packed, A^T is. B is stored in panels of `ld` rows, or, with a place, by rows; a last
+// part of a panel is in that place already. The first tiles pack what they read, behind multiplications that
+// take longer: the tiles of the first panel A, the first tile of every panel B.
 template <class T>
-void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, Left<T> a, Right<T> b, T beta,
-              T* c, std::int64_t ldc) noexcept {
+void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, Operand<T> a, Operand<T> b,
+              T beta, T* c, std::int64_t ldc) noexcept {
   const Tiles tiles(m, f.most_rows);
   // More tiles than one are too high to take several panels.
-  const int panels = tiles.count == 1 && !a.packed ? f.panels[m] : 1;
+  const int panels = tiles.count == 1 && !a.packed && !b.packed ? f.panels[m] : 1;
+  const auto panel = [&](std::int64_t j) -> Operand<T> {
+    if (b.packed) return {b.packed + j * k};
+    return {b.data + j * b.ld, f.width * b.ld};
+  };
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const std::int64_t rows = tiles.rows(t);
-    const T* left = a.data + tiles.first(t) * (a.packed ? k : a.stride);
-    T* const row = c + tiles.first(t) * ldc;
+    const std::int64_t first = tiles.first(t);
+    T* const row = c + first * ldc;
+    const auto run = [&](std::int64_t j, std::int64_t vectors, T keep, T* to, std::int64_t to_ld) {
+      Stored stored = Stored::by_rows;
+      Operand<T> left{a.data + first * a.ld, a.ld};
+      if (a.packed && j == 0) {
+        stored = Stored::packing;
+        left = {a.data + first, a.ld, a.packed + first * k};
+      } else if (a.packed) {
+        stored = Stored::packed;
+        left = {a.packed + first * k};
+      }
+      const auto way = static_cast<std::size_t>(stored);
+      if (b.packed && t == 0 && j + f.width <= n) {
+        f.packing_panel[way][rows](k, left, {b.data + j, b.ld, b.packed + j * k}, keep, to, to_ld);
+      } else {
+        f.one_panel[way][vectors][rows](k, left, panel(j), keep, to, to_ld);
+      }
+    };
     std::int64_t j = 0;
     for (; panels > 1 && j + panels * f.width <= n; j += panels * f.width) {
-      f.several_panels[rows](k, left, a.stride, b.from(j), beta, row + j, ldc);
+      f.several_panels[rows](k, {a.data + first * a.ld, a.ld}, panel(j), beta, row + j, ldc);
     }
-    const auto& of_one = a.packed ? f.packed_left : f.one_panel;
     for (; j + f.width <= n; j += f.width) {
       prefetch(rows, f.width, row + j, ldc);
-      of_one[f.width / f.lanes][rows](k, left, a.stride, b.from(j), beta, row + j, ldc);
+      run(j, f.width / f.lanes, beta, row + j, ldc);
     }
     if (j == n) continue;
     // The last panel is narrow, and its last vector may reach beyond C.
     const std::int64_t vectors = (n - j + f.lanes - 1) / f.lanes;
     T result[Form<T>::tallest * Form<T>::widest * Form<T>::most_lanes];
-    of_one[vectors][rows](k, left, a.stride, b.from(j), T(0), result, vectors * f.lanes);
+    run(j, vectors, T(0), result, vectors * f.lanes);
     put_edge(rows, n - j, result, vectors * f.lanes, 1, beta, row + j, ldc);
   }
 }
@@ -156,30 +179,6 @@ void pack_panel(const Form<T>& f, bool transposed, std::int64_t k, std::int64_t 
   }
 }
 
-// The tiles of op(A) = A^T [m, k], stored [k, m], for Left.
-template <class T>
-void pack_left(std::int64_t m, std::int64_t k, int most_rows, const T* a, std::int64_t lda, T* to) noexcept {
-  const Tiles tiles(m, most_rows);
-  // Along the rows of A, which are contiguous; copies of a known size are one or two moves each.
-  if (most_rows == 8 && m % 8 == 0) {
-    for (std::int64_t p = 0; p < k; ++p) {
-      for (std::int64_t i = 0; i < m; i += 8) std::memcpy(to + i * k + p * 8, a + p * lda + i, 8 * sizeof(T));
-    }
-  } else if (most_rows == 6 && m % 6 == 0) {
-    for (std::int64_t p = 0; p < k; ++p) {
-      for (std::int64_t i = 0; i < m; i += 6) std::memcpy(to + i * k + p * 6, a + p * lda + i, 6 * sizeof(T));
-    }
-  } else {
-    for (std::int64_t t = 0; t < tiles.count; ++t) {
-      const std::int64_t first = tiles.first(t);
-      const std::int64_t rows = tiles.rows(t);
-      for (std::int64_t p = 0; p < k; ++p) {
-        std::copy(a + p * lda + first, a + p * lda + first + rows, to + first * k + p * rows);
-      }
-    }
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -204,10 +203,10 @@ void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std
   const std::int64_t depth = depth_of(k);
   for (std::int64_t j = 0; j < n; j += column_block) {
     for (std::int64_t p = 0; p == 0 || p < k; p += depth) {
-      const Right<T> right{packed + j * k + p * f.width, k};
+      const Operand<T> right{packed + j * k + p * f.width, k};
       for (std::int64_t i = 0; i < m; i += row_block) {
         multiply(f, std::min(row_block, m - i), std::min(column_block, n - j), std::min(depth, k - p),
-                 Left<T>{a + i * lda + p, lda, false}, right, p == 0 ? beta : T(1), c + i * ldc + j, ldc);
+                 {a + i * lda + p, lda}, right, p == 0 ? beta : T(1), c + i * ldc + j, ldc);
       }
     }
   }
@@ -230,12 +229,14 @@ void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t
     const std::int64_t columns = std::min(column_block, n - j);
     for (std::int64_t p = 0; p == 0 || p < k; p += depth) {
       const std::int64_t part = std::min(depth, k - p);
-      pack(tb, part, columns, b + (tb ? j * ldb + p : p * ldb + j), ldb, right);
+      const T* const from = b + (tb ? j * ldb + p : p * ldb + j);
+      const std::int64_t whole = tb ? 0 : columns / f.width * f.width;
+      pack(tb, part, columns - whole, from + whole, ldb, right + whole * part);
       for (std::int64_t i = 0; i < m; i += row_block) {
-        const std::int64_t rows = std::min(row_block, m - i);
-        if (ta) pack_left(rows, part, f.most_rows, a + p * lda + i, lda, left);
-        const Left<T> rows_of_a = ta ? Left<T>{left, 0, true} : Left<T>{a + i * lda + p, lda, false};
-        multiply(f, rows, columns, part, rows_of_a, Right<T>{right, part}, p == 0 ? beta : T(1),
+        const Operand<T> of_a =
+            ta ? Operand<T>{a + p * lda + i, lda, left} : Operand<T>{a + i * lda + p, lda};
+        const Operand<T> of_b = tb || i > 0 ? Operand<T>{right, part} : Operand<T>{from, ldb, right};
+        multiply(f, std::min(row_block, m - i), columns, part, of_a, of_b, p == 0 ? beta : T(1),
                  c + i * ldc + j, ldc);
       }
     }

@@ -34,9 +34,9 @@ struct MakeForm {
   static constexpr void add_tiles(Form<T>& f) {
     constexpr int across = std::min(Level::accumulators / rows, 4);
     f.across[rows] = across;
-    f.wide[rows] = Level::template run<T, rows, across, Stored::right_streamed>;
-    f.narrow[rows] = Level::template run<T, rows, 1, Stored::right_streamed>;
-    f.turned[rows] = Level::template run<T, rows, 1, Stored::left_streamed>;
+    f.wide[rows] = Level::template run<T, rows, across, Stored::by_rows, Stored::far>;
+    f.narrow[rows] = Level::template run<T, rows, 1, Stored::by_rows, Stored::far>;
+    f.turned[rows] = Level::template run<T, rows, 1, Stored::far, Stored::by_rows>;
     if constexpr (rows < Level::accumulators / 2) add_tiles<Level, rows + 1>(f);
   }
 
@@ -62,7 +62,7 @@ void last_columns(const Form<T>& f, std::int64_t rows, std::int64_t columns, std
     std::copy_n(b + p * ldb, columns, right + p * f.lanes);
     std::fill(right + p * f.lanes + columns, right + (p + 1) * f.lanes, T(0));
   }
-  f.narrow[rows](k, a, lda, {right, 1, f.lanes}, T(0), result, f.lanes);
+  f.narrow[rows](k, {a, lda}, {right, f.lanes}, T(0), result, f.lanes);
   put_edge(rows, columns, result, f.lanes, 1, beta, c, ldc);
 }
 
@@ -86,9 +86,9 @@ void thin_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::
         std::int64_t j = block;
         const std::int64_t wide = f.across[rows] * f.lanes;
         for (; j + wide <= end; j += wide)
-          f.wide[rows](depth, left, lda, {right + j, 1, ldb}, keep, to + j, ldc);
+          f.wide[rows](depth, {left, lda}, {right + j, ldb}, keep, to + j, ldc);
         for (; j + f.lanes <= end; j += f.lanes)
-          f.narrow[rows](depth, left, lda, {right + j, 1, ldb}, keep, to + j, ldc);
+          f.narrow[rows](depth, {left, lda}, {right + j, ldb}, keep, to + j, ldc);
         if (j < end) last_columns(f, rows, end - j, depth, left, lda, right + j, ldb, keep, to + j, ldc);
       }
     }
@@ -119,7 +119,7 @@ void thin_gemm_transposed(std::int64_t m, std::int64_t n, std::int64_t k, const 
       const std::int64_t rows = tiles.rows(t);
       for (std::int64_t g = 0; g < groups; ++g) {
         const T* const right = turned + g * depth * f.lanes;
-        f.turned[rows](depth, b + j * ldb + p, ldb, {right, 1, f.lanes}, T(0), result, f.lanes);
+        f.turned[rows](depth, {b + j * ldb + p, ldb}, {right, f.lanes}, T(0), result, f.lanes);
         const std::int64_t first = g * f.lanes;
         put_edge(std::min(f.lanes, m - first), rows, result, 1, f.lanes, keep, c + first * ldc + j, ldc);
       }

@@ -14,23 +14,19 @@
 
 namespace rill::kernels {
 
-/// How a tile finds its operands.
+/// How a tile finds an operand.
 enum class Stored : std::uint8_t {
-  right_packed,    ///< A by rows, B in panels
-  both_packed,     ///< A tile by tile, k rows of the tile's height; B in panels
-  right_streamed,  ///< both by rows, B from memory
-  left_streamed,   ///< both by rows, A from memory
+  by_rows,
+  packed,   ///< A tile by tile, k rows of the tile's height; B in panels, k rows of a panel's width
+  packing,  ///< A^T or B by rows, and the tile leaves it packed
+  far,      ///< by rows that come from memory: those of the next tiles are asked for
 };
 
-/// A matrix B from some row on, in panels or by rows.
 template <class T>
-struct Right {
+struct Operand {
   const T* data;
-  std::int64_t height;    ///< rows of the packed matrix, so a panel is that many times its width; 1 by rows
-  std::int64_t step = 0;  ///< from a row to the next, by rows
-
-  /// From column j on; the first of a panel where there are panels.
-  Right from(std::int64_t j) const noexcept { return {data + j * height, height, step}; }
+  std::int64_t ld = 0;  ///< from a row to the next; of B in panels, from a panel to the next
+  T* packed = nullptr;  ///< where the tile leaves what it packs
 };
 
 template <class T, class Level>
@@ -41,47 +37,54 @@ struct Layout {
 };
 
 /// C = A B + beta C for one tile, `across` vectors of columns from one panel or more.
-template <class T, class Level, int rows, int across, Stored stored>
-RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
-                      std::int64_t ldc) noexcept {
+template <class T, class Level, int rows, int across, Stored left, Stored right>
+RILL_INLINE void tile(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, std::int64_t ldc) noexcept {
   using L = Layout<T, Level>;
-  constexpr bool by_rows = stored == Stored::right_streamed || stored == Stored::left_streamed;
+  using Vector = typename L::Vector;
   constexpr int line = 64 / sizeof(T);
   constexpr int vectors_of_line = 64 / Level::bytes;
-  typename L::Vector sums[rows][across] = {};
-  const T* row_of_b = b.data;
+  Vector sums[rows][across] = {};
   for (std::int64_t p = 0; p < k; ++p) {
     // Rows are far apart: the processor does not guess that the next tiles go on where this one ends. Of B
-    // the next but one is asked for, of A the next.
-    if constexpr (stored == Stored::right_streamed) {
+    // the next but one is asked for, of A the next, of A^T the next or the one after it.
+    if constexpr (right == Stored::far || right == Stored::packing) {
 #pragma GCC unroll 16
       for (int v = 0; v < across; v += vectors_of_line)
-        __builtin_prefetch(row_of_b + (2 * across + v) * L::lanes);
-    } else if constexpr (stored == Stored::left_streamed) {
+        __builtin_prefetch(b.data + (2 * across + v) * L::lanes);
+    }
+    if constexpr (left == Stored::packing) {
+      __builtin_prefetch(a.data + line);
+    } else if constexpr (left == Stored::far) {
       if (p % line == 0) {
 #pragma GCC unroll 16
-        for (int i = 0; i < rows; ++i) __builtin_prefetch(a + (rows + i) * lda);
+        for (int i = 0; i < rows; ++i) __builtin_prefetch(a.data + (rows + i) * a.ld);
       }
     }
-    typename L::Vector right[across];
-    if constexpr (by_rows) {
+    Vector of_b[across];
 #pragma GCC unroll 16
-      for (int v = 0; v < across; ++v) std::memcpy(&right[v], row_of_b + v * L::lanes, sizeof(right[v]));
-    } else {
-#pragma GCC unroll 16
-      for (int v = 0; v < across; ++v) {
-        const T* row = row_of_b + v / Level::vectors * b.height * L::width;
-        right[v] = reinterpret_cast<const typename L::Vector*>(row)[v % Level::vectors];
+    for (int v = 0; v < across; ++v) {
+      if constexpr (right == Stored::packed) {
+        const T* const row = b.data + v / Level::vectors * b.ld;
+        of_b[v] = reinterpret_cast<const Vector*>(row)[v % Level::vectors];
+      } else {
+        std::memcpy(&of_b[v], b.data + v * L::lanes, sizeof(Vector));
       }
+      if constexpr (right == Stored::packing) reinterpret_cast<Vector*>(b.packed)[v] = of_b[v];
     }
+    if constexpr (left == Stored::packing) {
+      std::memcpy(a.packed, a.data, rows * sizeof(T));
+      a.packed += rows;
+    }
+    constexpr bool side_by_side = left == Stored::packed || left == Stored::packing;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
-      const T left = stored == Stored::both_packed ? a[i] : a[i * lda];
+      const T of_a = side_by_side ? a.data[i] : a.data[i * a.ld];
 #pragma GCC unroll 16
-      for (int v = 0; v < across; ++v) sums[i][v] += left * right[v];
+      for (int v = 0; v < across; ++v) sums[i][v] += of_a * of_b[v];
     }
-    row_of_b += by_rows ? b.step : L::width;
-    a += stored == Stored::both_packed ? rows : 1;
+    a.data += left == Stored::packing ? a.ld : left == Stored::packed ? rows : 1;
+    b.data += right == Stored::packed ? L::width : b.ld;
+    if constexpr (right == Stored::packing) b.packed += L::width;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) {
@@ -89,7 +92,7 @@ RILL_INLINE void tile(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, 
     for (int v = 0; v < across; ++v) {
       // C is not aligned as a vector, hence the copies, which become unaligned loads and stores.
       T* to = c + i * ldc + v * L::lanes;
-      typename L::Vector old = {};
+      Vector old = {};
       if (beta != T(0)) std::memcpy(&old, to, sizeof(old));
       old = sums[i][v] + beta * old;
       std::memcpy(to, &old, sizeof(old));
@@ -123,25 +126,24 @@ RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::int64_t t
 }
 
 template <class T>
-using Tile = void (*)(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c,
-                      std::int64_t ldc) noexcept;
+using Tile = void (*)(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, std::int64_t ldc) noexcept;
 
 // Local to each source file, since the same name may stand for other instructions in a user's build.
 namespace {
 
 // A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and what runs on it.
-#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                  \
-  struct Name {                                                                                     \
-    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;          \
-    template <class T, int rows, int across, Stored stored>                                         \
-    target_ static void run(std::int64_t k, const T* a, std::int64_t lda, Right<T> b, T beta, T* c, \
-                            std::int64_t ldc) noexcept {                                            \
-      tile<T, Name, rows, across, stored>(k, a, lda, b, beta, c, ldc);                              \
-    }                                                                                               \
-    template <class T>                                                                              \
-    target_ static void turn(const T* from, std::int64_t ld, T* to, std::int64_t to_ld) noexcept {  \
-      transpose<T, Name>(from, ld, to, to_ld, std::make_index_sequence<bytes / sizeof(T)>());       \
-    }                                                                                               \
+#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                 \
+  struct Name {                                                                                    \
+    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;         \
+    template <class T, int rows, int across, Stored left, Stored right>                            \
+    target_ static void run(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c,              \
+                            std::int64_t ldc) noexcept {                                           \
+      tile<T, Name, rows, across, left, right>(k, a, b, beta, c, ldc);                             \
+    }                                                                                              \
+    template <class T>                                                                             \
+    target_ static void turn(const T* from, std::int64_t ld, T* to, std::int64_t to_ld) noexcept { \
+      transpose<T, Name>(from, ld, to, to_ld, std::make_index_sequence<bytes / sizeof(T)>());      \
+    }                                                                                              \
   };
 #if defined(__x86_64__)
 RILL_LEVEL(Avx512, 64, 3, 24, RILL_TARGET("x86-64-v4"))
