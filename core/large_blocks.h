@@ -1,4 +1,4 @@
-/// Large blocks out of one range of addresses; internal to rill::memory.
+/// Large blocks out of a range of addresses; internal to rill::memory.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace rill::memory::detail {
 /// request takes fresh memory while what is held is a quarter above the most that was ever in use.
 class LargeBlocks {
  public:
-  /// Counts in `counted` what the system gives. Addresses are reserved `range` bytes at a time, or as many as
-  /// there are, and never returned: an object that goes out of use should be trimmed first.
+  /// Counts in `counted` what the system gives. Addresses are reserved `range` bytes at a time, less where
+  /// they are short, and never returned: an object that goes out of use should be trimmed first.
   explicit LargeBlocks(SystemCount& counted, std::int64_t range = std::int64_t{64} << 30);
 
   /// A block of at least `bytes`, which are more than 0, or null when the system has none.
@@ -34,6 +34,10 @@ class LargeBlocks {
   void set_limit(std::int64_t bytes) noexcept;
   /// Bytes that are free and not given back.
   std::int64_t cached() noexcept;
+
+  /// Between these no other thread changes anything; for forks.
+  void lock() noexcept { mutex_.lock(); }
+  void unlock() noexcept { mutex_.unlock(); }
 
  private:
   struct Extent {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <rill/core/error.h>
+#include <rill/core/fork.h>
 #include <rill/core/large_blocks.h>
 #include <rill/core/system_count.h>
 
@@ -88,11 +89,25 @@ void give_large(void* block, std::size_t bytes) noexcept { large_blocks().give(b
 #endif
 
 class ThreadCache;
-std::mutex registry_mutex;
+constinit std::mutex registry_mutex;
 std::vector<ThreadCache*>& registry() noexcept {
   static std::vector<ThreadCache*>& instance = *new std::vector<ThreadCache*>;
   return instance;
 }
+
+/// All locks of this file. What threads that a child does not have kept for themselves is lost to it.
+struct Locks {
+  void lock() noexcept {
+    registry_mutex.lock();
+    large_blocks().lock();
+  }
+  void unlock() noexcept {
+    large_blocks().unlock();
+    registry_mutex.unlock();
+  }
+};
+constinit Locks locks;
+[[maybe_unused]] const bool whole_over_forks = rill::detail::hold_over_forks<locks>();
 
 /// The calling thread's free lists. Only the owner changes them; `cached` is read by stats() of any thread.
 class ThreadCache {

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <rill/core/fork.h>
 #include <rill/core/kernels/amx.h>
 #include <rill/core/kernels/packed.h>
 
@@ -19,29 +20,36 @@ bool on_tiles(std::int64_t rows) noexcept {
   return std::is_same_v<T, float> && rows >= rows_for_tiles && kernels::has_amx();
 }
 
+/// Guards the lists of all storages, while one is read or changed, not while a matrix is packed.
+constinit std::mutex forms_mutex;
+[[maybe_unused]] const bool whole_over_forks = detail::hold_over_forks<forms_mutex>();
+
 /// The packed forms of the views of one storage, of what it holds now.
 template <class T>
 class PackedForms final : public StorageCache {
  public:
   void drop() noexcept override {
-    std::lock_guard lock(mutex_);
-    forms_.clear();
+    std::vector<Form> gone;  // let go of after the lock is
+    std::lock_guard lock(forms_mutex);
+    gone.swap(forms_);
   }
 
   std::shared_ptr<const PackedMatrix<T>> get(const Tensor& w, std::int64_t rows) {
     const TensorImpl& impl = w.impl();
-    std::lock_guard lock(mutex_);
-    const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Form& form) {
-      return form.offset == impl.offset && form.shape == impl.shape && form.strides == impl.strides &&
-             form.tiles == on_tiles<T>(rows);
-    });
-    if (found != forms_.end()) return found->packed;
+    Form form{impl.offset, impl.shape, impl.strides, on_tiles<T>(rows), nullptr};
+    {
+      std::lock_guard lock(forms_mutex);
+      if (auto packed = find(form)) return packed;
+    }
+    const std::uint32_t version = impl.storage->version();
     const bool transposed = impl.strides[1] != 1 && impl.shape[1] != 1;
-    const std::int64_t ld = std::max<std::int64_t>(transposed ? impl.strides[1] : impl.strides[0], 1);
-    auto packed = std::make_shared<const PackedMatrix<T>>(impl.shape[0], impl.shape[1], transposed,
+    const std::int64_t ld = transposed ? impl.strides[1] : impl.strides[0];
+    form.packed = std::make_shared<const PackedMatrix<T>>(impl.shape[0], impl.shape[1], transposed,
                                                           detail::raw<const T>(w), ld, rows);
-    forms_.push_back({impl.offset, impl.shape, impl.strides, on_tiles<T>(rows), packed});
-    return packed;
+    std::lock_guard lock(forms_mutex);
+    if (auto packed = find(form)) return packed;  // another thread was faster
+    if (impl.storage->version() == version) forms_.push_back(form);
+    return form.packed;
   }
 
  private:
@@ -53,7 +61,15 @@ class PackedForms final : public StorageCache {
     std::shared_ptr<const PackedMatrix<T>> packed;
   };
 
-  std::mutex mutex_;
+  /// What there is of the same view and layout, or null.
+  std::shared_ptr<const PackedMatrix<T>> find(const Form& form) const {
+    const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Form& present) {
+      return present.offset == form.offset && present.shape == form.shape &&
+             present.strides == form.strides && present.tiles == form.tiles;
+    });
+    return found != forms_.end() ? found->packed : nullptr;
+  }
+
   std::vector<Form> forms_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace rill {
 
-/// Something derived from a storage's contents and kept with it (a packed weight), dropped with it.
+/// Something derived from a storage's contents (a packed weight) and kept with it until they change.
 class StorageCache {
  public:
   virtual ~StorageCache() = default;

@@ -1,5 +1,7 @@
 #include <rill/core/kernels/gemm.h>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -56,6 +58,9 @@ class Call {
   Call() noexcept {
     prepare_blas();
     if (build == OPENBLAS_SEQUENTIAL) {
+      // The child of a fork must not find it taken by a thread that it does not have.
+      [[maybe_unused]] static const int over_forks =
+          pthread_atfork([] { turn.lock(); }, [] { turn.unlock(); }, [] { turn.unlock(); });
       turn.lock();
     } else if (build == OPENBLAS_OPENMP) {
       thread_local const bool alone = (openblas_set_num_threads(1), true);
@@ -70,7 +75,7 @@ class Call {
 
  private:
   static inline const int build = openblas_get_parallel();
-  static inline std::mutex turn;
+  static constinit inline std::mutex turn;
 };
 
 template <class T>

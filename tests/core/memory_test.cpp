@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -8,6 +9,8 @@
 
 #include <rill/core/core.h>
 #include <rill/core/memory.h>
+
+#include <support/child.h>
 
 namespace memory = rill::memory;
 using rill::Tensor;
@@ -136,5 +139,31 @@ TEST_CASE("memory: sizes that come once do not pile up") {
     largest = 4 * n;
   }
   CHECK(memory::stats().system_bytes - held <= largest + (1 << 20));
+}
+#endif
+
+#if !defined(__SANITIZE_THREAD__)  // which cannot start threads after a fork
+TEST_CASE("memory: a fork while other threads take and give blocks leaves the child able to") {
+  const auto work = [] {
+    const Tensor large = rill::ones({1 << 18}), small = rill::ones({7});
+    std::thread([] { rill::ones({1 << 17}); }).join();
+    return rill::sum(large).item() + rill::sum(small).item();
+  };
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&] {
+      while (!stop) work();
+    });
+  }
+  for (int round = 0; round < 100; ++round) {
+    CHECK(rill::test::status_in_child([&] {
+            const bool good = work() == (1 << 18) + 7 && memory::stats().live_bytes >= 0;
+            memory::trim();
+            return good ? 3 : 1;
+          }) == 3);
+  }
+  stop = true;
+  for (std::thread& other : others) other.join();
 }
 #endif

@@ -10,15 +10,18 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rill/core/error.h>
 #include <rill/core/parallel.h>
 #include <rill/core/processors.h>
 
+#include <support/child.h>
+
 namespace rill {
 namespace {
+
+using test::status_in_child;
 
 // Sets the number of threads for one test.
 class Threads {
@@ -39,20 +42,6 @@ std::vector<int> visits(std::int64_t n, std::int64_t grain) {
     for (std::int64_t i = begin; i < end; ++i) ++count[static_cast<std::size_t>(i)];
   });
   return count;
-}
-
-// Runs f in a forked child and returns its exit status, or -1 if it did not end within 20 seconds.
-template <class F>
-int status_in_child(F f) {
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    alarm(20);
-    _exit(f());
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {

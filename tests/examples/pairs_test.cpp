@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -390,7 +391,7 @@ TEST_CASE("lines: CRs and line ends across the borders of chunks") {
 TEST_CASE("pairs: the odd files of RILL_DATA behave as expected") {
   const char* data = std::getenv("RILL_DATA");
   if (data == nullptr || *data == '\0') {
-    MESSAGE("skipped: RILL_DATA does not name the folder of the test data");
+    std::puts("skipped: RILL_DATA does not name the folder of the test data");
     return;
   }
   const std::string folder = std::string(data) + "/messy/";

@@ -18,7 +18,7 @@ using rill::GradcheckFunction;
 using rill::Tensor;
 using Values = std::vector<std::vector<double>>;
 
-enum class Layout { contiguous, transposed, sliced };
+enum class Layout { contiguous, transposed, sliced, one_row, one_column };
 
 struct Setting {
   rill::DType dtype = rill::float64;
@@ -27,7 +27,8 @@ struct Setting {
       std::nullopt;  ///< the one input that wants a gradient; all that did when absent
 
   std::string text() const {
-    static constexpr const char* layouts[] = {"contiguous", "transposed", "sliced"};
+    static constexpr const char* layouts[] = {"contiguous", "transposed", "sliced",
+                                              "expanded (first dimension)", "expanded (last dimension)"};
     std::string t = std::string(name(dtype)) + ", " + layouts[static_cast<int>(layout)] + " inputs";
     return only ? t + ", gradient of input " + std::to_string(*only) + " alone" : t;
   }
@@ -38,6 +39,13 @@ struct Setting {
 struct Run {
   Values results, gradients, doubled;
 };
+
+/// The dimension along which an input repeats one slice, if it does.
+std::optional<int> repeated(const Tensor& input, const Setting& setting) {
+  const bool row = setting.layout == Layout::one_row, column = setting.layout == Layout::one_column;
+  if ((!row && !column) || input.dim() == 0 || input.numel() == 0) return std::nullopt;
+  return row ? 0 : input.dim() - 1;
+}
 
 /// The leaf that holds the input's numbers; `viewed` gives the input back from it.
 Tensor make_leaf(const Tensor& input, const Setting& setting) {
@@ -51,10 +59,12 @@ Tensor make_leaf(const Tensor& input, const Setting& setting) {
     leaf.slice(-1, 1, wide.back(), 2).copy_(x);
     return leaf;
   }
+  if (const std::optional<int> d = repeated(input, setting)) return x.narrow(*d, 0, 1).clone();
   return x.clone();
 }
 
-Tensor viewed(const Tensor& leaf, const Setting& setting) {
+Tensor viewed(const Tensor& input, const Tensor& leaf, const Setting& setting) {
+  if (repeated(input, setting)) return leaf.expand(input.shape());
   if (setting.layout == Layout::transposed && leaf.dim() >= 2) return leaf.transpose(0, -1);
   if (setting.layout == Layout::sliced && leaf.dim() >= 1) return leaf.slice(-1, 1, leaf.size(-1), 2);
   return leaf;
@@ -102,7 +112,8 @@ Run run(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Set
   Run out;
   for (Values* gradients : {&out.gradients, &out.doubled}) {
     std::vector<Tensor> given;
-    for (const Tensor& leaf : leaves) given.push_back(leaf.defined() ? viewed(leaf, setting) : leaf);
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      given.push_back(leaves[i].defined() ? viewed(inputs[i], leaves[i], setting) : leaves[i]);
     const std::vector<Tensor> results = f(given);
     out.results = values(results);
     std::vector<Tensor> roots;
@@ -157,8 +168,8 @@ std::string difference(const GradcheckFunction& fused, const GradcheckFunction& 
   for (rill::DType dtype : {rill::float64, rill::float32}) {
     settings.push_back({.dtype = dtype});
     if (!options.strided) continue;
-    settings.push_back({.dtype = dtype, .layout = Layout::transposed});
-    settings.push_back({.dtype = dtype, .layout = Layout::sliced});
+    for (Layout layout : {Layout::transposed, Layout::sliced, Layout::one_row, Layout::one_column})
+      settings.push_back({.dtype = dtype, .layout = layout});
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined() && inputs[i].requires_grad()) settings.push_back({.only = i});
