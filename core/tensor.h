@@ -69,7 +69,8 @@ class Tensor {
   // --- access
   // ---------------------------------------------------------------------------------------------------
   /// The first element. T must be the C++ type of dtype(). Mutable access counts as a change of the contents:
-  /// an op that kept this tensor for its gradient will refuse to go back.
+  /// an op that kept this tensor for its gradient will refuse to go back. Write before the next op uses the
+  /// tensor, or ask again: what ops keep of a weight is made anew only after the next mutable access.
   template <class T>
   T* data() {
     check_type(dtype_of<T>);

@@ -171,7 +171,7 @@ void run_backward(const DecoderKept& kept, const DecoderWeights& w, const Tensor
                                 .dweights = raw_or_null<const T>(dweights),
                                 .dlast = raw_or_null<const T>(dlast),
                                 .g = g};
-  each_share(kept.rows, 2 * kept.sizes.flops(), block);
+  each_share<T>(kept.rows, 2 * kept.sizes.flops(), block);
   g.release_steps();
 }
 

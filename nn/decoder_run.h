@@ -22,9 +22,9 @@ struct DecoderSizes {
 };
 
 /// Calls block(begin, end) for shares of the batch, side by side where that pays.
-template <class F>
+template <class T, class F>
 void each_share(const SequenceRows& rows, std::int64_t flops, F&& block) {
-  const std::vector<std::int64_t> borders = rows.shares(flops);
+  const std::vector<std::int64_t> borders = rows.shares(flops, dtype_of<T>);
   parallel_for(std::ssize(borders) - 1, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const auto share = static_cast<std::size_t>(i);

@@ -132,7 +132,7 @@ void run_forward(const SequenceRows& rows, const Sizes& s, const DecoderInputs& 
                                .joined = out.joined.data<T>(),
                                .weights = out.weights.data<T>(),
                                .last = out.hidden.data<T>()};
-  each_share(rows, s.flops(), block);
+  each_share<T>(rows, s.flops(), block);
 }
 
 void check_shape(const char* what, const Tensor& t, const Shape& wanted, DType dtype) {

@@ -151,10 +151,10 @@ void backward_share(const SequenceRows& rows, const Side<T>& s, const Step& step
 }
 
 /// Runs share(d, begin, end) for all directions and all shares of the batch, side by side where that pays.
-template <class F>
+template <class T, class F>
 void run_sides(const SequenceRows& rows, const SequenceSizes& s, std::int64_t products, F&& share) {
   const std::vector<std::int64_t> borders =
-      rows.shares(2 * products * s.hidden * s.hidden + 100 * s.hidden, s.directions);
+      rows.shares(2 * products * s.hidden * s.hidden + 100 * s.hidden, dtype_of<T>, s.directions);
   const auto parts = static_cast<std::int64_t>(borders.size()) - 1;
   parallel_for(parts * s.directions, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -211,7 +211,7 @@ std::vector<KeptSide> sequence_forward(const SequenceRows& rows, const SequenceS
     sides.back().space = rill::detail::raw<T>(space) + d * s.batch * width;
     put_first_states(rows, sides.back(), first ? first + d * states : nullptr);
   }
-  run_sides(rows, s, Cell::products, [&](std::size_t d, std::int64_t begin, std::int64_t end) {
+  run_sides<T>(rows, s, Cell::products, [&](std::size_t d, std::int64_t begin, std::int64_t end) {
     forward_share(rows, sides[d], steps[d], begin, end);
   });
   for (std::int64_t d = 0; d < s.directions; ++d) {
@@ -239,7 +239,7 @@ Tensor sequence_backward(const SequenceRows& rows, const SequenceSizes& s, std::
     sides.push_back(make_side<T>(d, s, k.before(), &k, dstates));
     sides.back().space = rill::detail::raw<T>(dh) + d * s.batch * s.hidden;
   }
-  run_sides(rows, s, Cell::products, [&](std::size_t d, std::int64_t begin, std::int64_t end) {
+  run_sides<T>(rows, s, Cell::products, [&](std::size_t d, std::int64_t begin, std::int64_t end) {
     backward_share(rows, sides[d], steps[d], wants_h0, begin, end);
   });
   return dh;

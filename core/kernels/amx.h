@@ -5,7 +5,7 @@
 /// x1 y3, x2 y1, x2 y2, x3 y1. What is left out is below 2^-23 |x y| and mostly far below, so the errors are
 /// of the size of those of float32 arithmetic (docs/numerics.md). NaN, infinities and numbers from 2^59 on,
 /// whose parts could not be multiplied one by one, are multiplied as they are. Parts, and sums at every
-/// step, below 2^-126, the least normal number, count as 0; packed numbers are kept to 2^-133.
+/// step, below 2^-126, the least normal number, count as 0.
 ///
 /// Every element of a result is one sum over k in a fixed order, whatever rows and columns are computed with
 /// it: with beta 0 or 1, any split of rows or columns over calls and threads gives the same bits, which are
