@@ -9,13 +9,18 @@ function(rill_link_rooms)
   endforeach()
 endfunction()
 
+# GCC's tuning for some processors multiplies and adds in two steps where one sum is all that a loop has. Then a tile
+# of one vector would give other bits than the others, and a product other ones when it is cut otherwise.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(--param=avoid-fma-max-bits=0 RILL_HAS_AVOID_FMA_PARAM)
+
 # The flags of everything in this tree. None of them reaches users.
 function(rill_flags target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE
     -fno-math-errno -fno-trapping-math -fopenmp-simd -Wall -Wextra -Wpedantic -Wshadow
-    $<$<BOOL:${RILL_WERROR}>:-Werror>)
+    $<$<BOOL:${RILL_HAS_AVOID_FMA_PARAM}>:--param=avoid-fma-max-bits=0> $<$<BOOL:${RILL_WERROR}>:-Werror>)
   # core/kernels/simd.h reads these; the kernels carry their instruction set themselves, nothing else is changed.
   if(RILL_SIMD MATCHES "^(baseline|v3|v4)$")
     string(TOUPPER "RILL_SIMD_${RILL_SIMD}" level)

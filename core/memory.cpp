@@ -95,7 +95,8 @@ std::vector<ThreadCache*>& registry() noexcept {
   return instance;
 }
 
-/// All locks of this file. What threads that a child does not have kept for themselves is lost to it.
+/// All locks of this file. What threads that a child does not have kept for themselves is lost to it, and
+/// counts as cached.
 struct Locks {
   void lock() noexcept {
     registry_mutex.lock();

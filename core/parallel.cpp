@@ -248,12 +248,11 @@ void after_fork_in_child() noexcept {
   }
   team_taken.store(false);
 }
+[[maybe_unused]] const int forks_handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
 
 // Makes `team` have `size` threads; the caller owns it.
 void fit_team(int size) {
   if (team != nullptr && team->size() == size) return;
-  static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  static_cast<void>(registered);
   delete team;
   team = nullptr;
   team = new Team(size);

@@ -58,9 +58,6 @@ class Call {
   Call() noexcept {
     prepare_blas();
     if (build == OPENBLAS_SEQUENTIAL) {
-      // The child of a fork must not find it taken by a thread that it does not have.
-      [[maybe_unused]] static const int over_forks =
-          pthread_atfork([] { turn.lock(); }, [] { turn.unlock(); }, [] { turn.unlock(); });
       turn.lock();
     } else if (build == OPENBLAS_OPENMP) {
       thread_local const bool alone = (openblas_set_num_threads(1), true);
@@ -76,6 +73,11 @@ class Call {
  private:
   static inline const int build = openblas_get_parallel();
   static constinit inline std::mutex turn;
+  // The child of a fork must not find it taken by a thread that it does not have.
+  [[maybe_unused]] static inline const int over_forks =
+      build == OPENBLAS_SEQUENTIAL
+          ? pthread_atfork([] { turn.lock(); }, [] { turn.unlock(); }, [] { turn.unlock(); })
+          : 0;
 };
 
 template <class T>

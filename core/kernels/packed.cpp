@@ -1,7 +1,6 @@
 #include <rill/core/kernels/packed.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include <rill/core/kernels/tile.h>
 
@@ -15,8 +14,8 @@ constexpr std::int64_t row_block = 96;
 constexpr std::int64_t column_block = 768;  // a multiple of every panel's width
 constexpr std::int64_t most_depth = 256;
 
-// What a level offers. Tiles are found by how A is stored, but for several panels by rows, and by their rows;
-// those of a part of a panel by its vectors first.
+// What a level offers. The indices of tiles are how A is stored, the vectors of a part of a panel, and rows;
+// those of several panels take A by rows.
 template <class T>
 struct Form {
   static constexpr int tallest = 8;
@@ -35,7 +34,6 @@ struct Form {
 
 template <class T, class Level>
 struct Add {
-  using L = Layout<T, Level>;
   static constexpr int most_rows = Level::accumulators / Level::vectors;
 
   // Few rows take several panels at once: independent sums hide the latency of a multiply-add.
@@ -75,10 +73,10 @@ struct MakeForm {
     f.width = L::width;
     f.most_rows = Add<T, Level>::most_rows;
     f.transpose = Level::template turn<T>;
-    using Tiles = Add<T, Level>;
-    Tiles::template tiles<Stored::by_rows>(f);
-    Tiles::template tiles<Stored::packed>(f);
-    Tiles::template tiles<Stored::packing>(f);
+    using Adds = Add<T, Level>;
+    Adds::template tiles<Stored::by_rows>(f);
+    Adds::template tiles<Stored::packed>(f);
+    Adds::template tiles<Stored::packing>(f);
     return f;
   }
 };
@@ -98,9 +96,9 @@ void prefetch(std::int64_t rows, std::int64_t columns, const T* c, std::int64_t 
 }
 
 // C [m, n] = A [m, k] B + beta C for m <= row_block and k <= most_depth. A is stored by rows, or, with a
-// place for what is packed, A^T is. B is stored in panels of `ld` rows, or, with a place, by rows; a last
-// part of a panel is in that place already. The first tiles pack what they read, behind multiplications that
-// take longer: the tiles of the first panel A, the first tile of every panel B.
+// place for what is packed, A^T is. B is stored in panels, or, with a place, by rows; a last part of a panel
+// is in that place already. The first tiles pack what they read, behind multiplications that take longer:
+// those of the first panel pack A, the first of every panel packs B.
 template <class T>
 void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, Operand<T> a, Operand<T> b,
               T beta, T* c, std::int64_t ldc) noexcept {
@@ -109,20 +107,22 @@ void multiply(const Form<T>& f, std::int64_t m, std::int64_t n, std::int64_t k, 
   const int panels = tiles.count == 1 && !a.packed && !b.packed ? f.panels[m] : 1;
   const auto panel = [&](std::int64_t j) -> Operand<T> {
     if (b.packed) return {b.packed + j * k};
-    return {b.data + j * b.ld, f.width * b.ld};
+    return {b.data + j / f.width * b.ld, b.ld};
   };
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const std::int64_t rows = tiles.rows(t);
     const std::int64_t first = tiles.first(t);
     T* const row = c + first * ldc;
     const auto run = [&](std::int64_t j, std::int64_t vectors, T keep, T* to, std::int64_t to_ld) {
-      Stored stored = Stored::by_rows;
-      Operand<T> left{a.data + first * a.ld, a.ld};
-      if (a.packed && j == 0) {
+      Stored stored = Stored::packed;
+      Operand<T> left;
+      if (!a.packed) {
+        stored = Stored::by_rows;
+        left = {a.data + first * a.ld, a.ld};
+      } else if (j == 0) {
         stored = Stored::packing;
         left = {a.data + first, a.ld, a.packed + first * k};
-      } else if (a.packed) {
-        stored = Stored::packed;
+      } else {
         left = {a.packed + first * k};
       }
       const auto way = static_cast<std::size_t>(stored);
@@ -203,7 +203,7 @@ void packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std
   const std::int64_t depth = depth_of(k);
   for (std::int64_t j = 0; j < n; j += column_block) {
     for (std::int64_t p = 0; p == 0 || p < k; p += depth) {
-      const Operand<T> right{packed + j * k + p * f.width, k};
+      const Operand<T> right{packed + j * k + p * f.width, f.width * k};
       for (std::int64_t i = 0; i < m; i += row_block) {
         multiply(f, std::min(row_block, m - i), std::min(column_block, n - j), std::min(depth, k - p),
                  {a + i * lda + p, lda}, right, p == 0 ? beta : T(1), c + i * ldc + j, ldc);
@@ -235,7 +235,8 @@ void blocked_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t
       for (std::int64_t i = 0; i < m; i += row_block) {
         const Operand<T> of_a =
             ta ? Operand<T>{a + p * lda + i, lda, left} : Operand<T>{a + i * lda + p, lda};
-        const Operand<T> of_b = tb || i > 0 ? Operand<T>{right, part} : Operand<T>{from, ldb, right};
+        const Operand<T> of_b =
+            tb || i > 0 ? Operand<T>{right, f.width * part} : Operand<T>{from, ldb, right};
         multiply(f, std::min(row_block, m - i), columns, part, of_a, of_b, p == 0 ? beta : T(1),
                  c + i * ldc + j, ldc);
       }

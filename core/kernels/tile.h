@@ -24,9 +24,9 @@ enum class Stored : std::uint8_t {
 
 template <class T>
 struct Operand {
-  const T* data;
+  const T* data = nullptr;
   std::int64_t ld = 0;  ///< from a row to the next; of B in panels, from a panel to the next
-  T* packed = nullptr;  ///< where the tile leaves what it packs
+  T* packed = nullptr;  ///< where the tile leaves what it packs; of B as aligned as a vector
 };
 
 template <class T, class Level>
@@ -41,6 +41,7 @@ template <class T, class Level, int rows, int across, Stored left, Stored right>
 RILL_INLINE void tile(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, std::int64_t ldc) noexcept {
   using L = Layout<T, Level>;
   using Vector = typename L::Vector;
+  static_assert(right != Stored::packing || across == Level::vectors, "what is packed is one panel");
   constexpr int line = 64 / sizeof(T);
   constexpr int vectors_of_line = 64 / Level::bytes;
   Vector sums[rows][across] = {};

@@ -239,7 +239,7 @@ TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the bor
 TEST_CASE_TEMPLATE("blocked_gemm: every height of the tiles that pack, and parts of a panel", T, float,
                    double) {
   for (std::int64_t m = 1; m <= 17; ++m) {
-    for (const std::int64_t n : {1, 15, 16, 33, 48, 63, 100}) {
+    for (const std::int64_t n : {1, 15, 16, 20, 33, 48, 63, 68, 90, 100}) {
       for (const int flags : {0, 1, 2, 3}) {
         const Product<T> product(flags & 1, flags & 2, m, n, 41, T(-0.5));
         CAPTURE(m);

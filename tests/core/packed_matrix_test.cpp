@@ -77,22 +77,25 @@ TEST_CASE("packed: threads that ask for the same form get one") {
   }
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which cannot start threads after a fork
+// ThreadSanitizer cannot start threads after a fork; AddressSanitizer's own locks are not held over one.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("packed: a fork while another thread packs and changes a weight leaves the child able to") {
-  const auto work = [] {
-    Tensor weight = ones({300, 200}, float32);
-    weight.mul_(2);
-    const std::vector<float> sums = column_sums(weight);
-    weight.mul_(2);
-    return sums;
-  };
+  Tensor weight = ones({300, 200}, float32);
   std::atomic<bool> stop{false};
   std::thread other([&] {
-    while (!stop) work();
+    Tensor small = ones({4, 4}, float32);
+    while (!stop) {
+      packed<float>(small, 1);
+      for (int i = 0; i < 100; ++i) small.data<float>();
+    }
   });
-  for (int round = 0; round < 100; ++round) {
-    CHECK(test::status_in_child([&] { return work() == std::vector<float>(200, 600.0F) ? 3 : 1; }) == 3);
-  }
+  int good = 0;
+  const auto in_child = [&] {
+    weight.mul_(2);
+    return column_sums(weight) == std::vector<float>(200, 600.0F) ? 3 : 1;
+  };
+  while (good < 200 && test::status_in_child(in_child) == 3) ++good;
+  CHECK(good == 200);
   stop = true;
   other.join();
 }

@@ -41,12 +41,13 @@ TEST_CASE("sequence: shares of ragged batches have about the same number of rows
   set_num_threads(before);
 }
 
-TEST_CASE("sequence: shares of float32 are not cut below the rows that a tile has") {
+TEST_CASE("sequence: shares of float32 are as many as its places fill tiles") {
   const int before = num_threads();
   set_num_threads(8);
   const bool tiles = kernels::has_amx();
   CHECK(shares(15, float32).size() == 9);
   CHECK(shares(16, float32).size() == (tiles ? 2 : 9));
+  CHECK(shares(17, float32).size() == (tiles ? 3 : 9));
   CHECK(shares(32, float32).size() == (tiles ? 3 : 9));
   CHECK(shares(32, float64).size() == 9);
   set_num_threads(before);
