@@ -11,8 +11,11 @@ endfunction()
 
 # GCC's tuning for some processors multiplies and adds in two steps where one sum is all that a loop has. Then a tile
 # of one vector would give other bits than the others, and a product other ones when it is cut otherwise.
+# Clang takes the option with a warning and needs none.
 include(CheckCXXCompilerFlag)
-check_cxx_compiler_flag(--param=avoid-fma-max-bits=0 RILL_HAS_AVOID_FMA_PARAM)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  check_cxx_compiler_flag(--param=avoid-fma-max-bits=0 RILL_HAS_AVOID_FMA_PARAM)
+endif()
 
 # The flags of everything in this tree. None of them reaches users.
 function(rill_flags target)
