@@ -127,24 +127,25 @@ RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::int64_t t
 }
 
 template <class T>
-using Tile = void (*)(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, std::int64_t ldc) noexcept;
+using Tile = void (*)(std::int64_t k, const Operand<T>& a, const Operand<T>& b, T beta, T* c,
+                      std::int64_t ldc) noexcept;
 
 // Local to each source file, since the same name may stand for other instructions in a user's build.
 namespace {
 
 // A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and what runs on it.
-#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                 \
-  struct Name {                                                                                    \
-    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;         \
-    template <class T, int rows, int across, Stored left, Stored right>                            \
-    target_ static void run(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c,              \
-                            std::int64_t ldc) noexcept {                                           \
-      tile<T, Name, rows, across, left, right>(k, a, b, beta, c, ldc);                             \
-    }                                                                                              \
-    template <class T>                                                                             \
-    target_ static void turn(const T* from, std::int64_t ld, T* to, std::int64_t to_ld) noexcept { \
-      transpose<T, Name>(from, ld, to, to_ld, std::make_index_sequence<bytes / sizeof(T)>());      \
-    }                                                                                              \
+#define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                  \
+  struct Name {                                                                                     \
+    static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;          \
+    template <class T, int rows, int across, Stored left, Stored right>                             \
+    target_ static void run(std::int64_t k, const Operand<T>& a, const Operand<T>& b, T beta, T* c, \
+                            std::int64_t ldc) noexcept {                                            \
+      tile<T, Name, rows, across, left, right>(k, a, b, beta, c, ldc);                              \
+    }                                                                                               \
+    template <class T>                                                                              \
+    target_ static void turn(const T* from, std::int64_t ld, T* to, std::int64_t to_ld) noexcept {  \
+      transpose<T, Name>(from, ld, to, to_ld, std::make_index_sequence<bytes / sizeof(T)>());       \
+    }                                                                                               \
   };
 #if defined(__x86_64__)
 RILL_LEVEL(Avx512, 64, 3, 24, RILL_TARGET("x86-64-v4"))
