@@ -17,7 +17,7 @@ struct Stats {
   std::int64_t cached_bytes;        ///< returned and kept for reuse
   std::int64_t system_bytes;        ///< taken from the system: live + cached
   std::int64_t peak_system_bytes;   ///< the most `system_bytes` has been
-  std::int64_t system_allocations;  ///< times the system gave more memory; alike steps need none or few
+  std::int64_t system_allocations;  ///< times the system gave more memory; seldom in alike steps
 };
 
 /// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <rill/core/core.h>
+#include <rill/core/memory.h>
 #include <rill/nn/seq2seq.h>
 #include <rill/optim/optim.h>
 #include <support/reference.h>
@@ -93,6 +94,32 @@ void check_training(const std::string& file, bool ragged) {
 }
 
 }  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__)  // under which every block comes from the system
+TEST_CASE("seq2seq: training steps after the first take nothing from the system") {
+  for (const int threads : {1, 2}) {
+    const test::Threads setter(threads);
+    Rng rng(3);
+    const nn::Seq2Seq model({.source_vocabulary = 2000,
+                             .target_vocabulary = 3000,
+                             .embedding_dim = 64,
+                             .hidden_size = 64,
+                             .bidirectional = true},
+                            rng);
+    optim::Adam adam(model.parameters());
+    const Tensor source = random_tokens({12, 16}, 1, 2000), target = random_tokens({11, 16}, 2, 3000);
+    const auto step = [&] {
+      adam.zero_grad();
+      model.loss(source, Tensor(), target, target).backward();
+      adam.step();
+    };
+    for (int i = 0; i < 5; ++i) step();
+    const std::int64_t before = memory::stats().system_allocations;
+    for (int i = 0; i < 20; ++i) step();
+    CHECK(memory::stats().system_allocations == before);
+  }
+}
+#endif
 
 TEST_CASE("seq2seq: training runs give the reference values") {
   check_training("train_seq2seq.safetensors", false);

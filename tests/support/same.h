@@ -10,7 +10,8 @@
 namespace test {
 
 struct SameOptions {
-  double tolerance64 = 1e-10;  ///< largest |a - b| / max(1, |a|, |b|) in float64; expanded: 10 times that
+  double tolerance64 = 1e-10;  ///< largest |a - b| / max(1, |a|, |b|) in float64; of expanded
+                               ///< inputs' gradients 10 times that
   double tolerance32 = 1e-4;   ///< the same in float32
   bool strided = true;         ///< repeat with all floating inputs as transposed, sliced and expanded views
   std::uint64_t seed = 1;      ///< of the gradients fed into the outputs

@@ -1,4 +1,5 @@
 // rill-bench: measures rill on the workloads of its peers.
+#include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
@@ -59,12 +60,12 @@ int main(int argc, char** argv) try {
   app.add_option("--seconds", options.seconds, "most timed seconds of a training workload")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "another batch size")->check(CLI::Range(1, 65536));
+  app.add_option("--batch", options.batch, "another batch size (all but micro)")->check(CLI::Range(1, 65536));
   app.add_option("--hidden", options.hidden, "another hidden size (all but micro)")
       ->check(CLI::Range(1, 65536));
   app.add_option("--steps", options.steps, "another number of steps (all but micro)")
       ->check(CLI::Range(2, 1 << 20));
-  app.add_option("--words", options.words, "another number of words (seq2seq)")
+  app.add_option("--words", options.words, "another number of words (seq2seq, decode)")
       ->check(CLI::Range(4, 1 << 24));
   app.add_flag("--ragged", options.ragged,
                "rows of 1 to all steps (gru, rau); the floor is that of full rows");
@@ -75,10 +76,15 @@ int main(int argc, char** argv) try {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (threads > 0) rill::set_num_threads(threads);
-  for (const auto& workload : bench::workloads()) {
-    if (workload.name == name)
-      workload.run(options, [&](nlohmann::ordered_json fields) { print(name, std::move(fields), json); });
+  const bench::Workload& workload = *std::find_if(bench::workloads().begin(), bench::workloads().end(),
+                                                  [&](const auto& w) { return w.name == name; });
+  for (const char* option : {"--batch", "--hidden", "--steps", "--words", "--ragged"}) {
+    if (app.count(option) == 0 || std::ranges::count(workload.options, option) > 0) continue;
+    fmt::print(stderr, "rill-bench: {} has no {}; of the sizes it has {}\n", name, option,
+               workload.options.empty() ? "none" : fmt::format("{}", fmt::join(workload.options, ", ")));
+    return 2;
   }
+  workload.run(options, [&](nlohmann::ordered_json fields) { print(name, std::move(fields), json); });
   rill::flush_stdout();
   return 0;
 } catch (const std::exception& error) {

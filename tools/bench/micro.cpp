@@ -60,6 +60,15 @@ void elementwise(const Emit& emit) {
   measure("log_softmax", 2, [&] { return rill::log_softmax(x, 1); });
 }
 
+/// Reading alone, of as much as a token takes of the weights of decode-medium: the sum of 12.9 MB.
+void reading(const Emit& emit) {
+  const Tensor x = rill::ones({3'225'000});
+  const double seconds = median_time([&] { return rill::sum(x); });
+  emit({{"metric", "read_12.9MB"},
+        {"op", "sum"},
+        {"gb_per_s", static_cast<double>(4 * x.numel()) / seconds / 1e9}});
+}
+
 void products(const Emit& emit) {
   rill::Rng rng(2);
   struct Size {
@@ -91,6 +100,7 @@ void micro(const Options&, const Emit& emit) {
   op_overhead(64, emit);
   const rill::NoGrad no_grad;
   elementwise(emit);
+  reading(emit);
   products(emit);
 }
 

@@ -23,6 +23,7 @@ struct Options {
 struct Workload {
   std::string name;
   std::string what;
+  std::vector<std::string> options;  ///< of those for other sizes, which it knows
   std::function<void(const Options&, const Emit&)> run;
 };
 
