@@ -6,6 +6,7 @@
 #include <rill/core/core.h>
 #include <rill/core/kernels/amx.h>
 #include <rill/nn/sequence.h>
+#include <support/same.h>
 
 namespace {
 
@@ -21,34 +22,28 @@ Borders shares(std::int64_t batch, DType dtype, std::int64_t flops = much, std::
 }  // namespace
 
 TEST_CASE("sequence: shares are as many as threads, but one where a row costs little") {
-  const int before = num_threads();
-  set_num_threads(2);
+  const test::Threads two(2);
   CHECK(shares(8, float64) == Borders{0, 4, 8});
   CHECK(shares(8, float64, 1) == Borders{0, 8});
   CHECK(shares(8, float64, much, 2) == Borders{0, 8});
   CHECK(shares(1, float64) == Borders{0, 1});
-  set_num_threads(8);
+  const test::Threads eight(8);
   CHECK(shares(8, float64, much, 2) == Borders{0, 2, 4, 6, 8});
   CHECK(shares(3, float64) == Borders{0, 1, 2, 3});
-  set_num_threads(before);
 }
 
 TEST_CASE("sequence: shares of ragged batches have about the same number of rows") {
-  const int before = num_threads();
-  set_num_threads(2);
+  const test::Threads setter(2);
   const nn::SequenceRows rows("test", 9, 4, tensor<std::int64_t>({1, 9, 2, 6}));
   CHECK(rows.shares(much, float64) == Borders{0, 1, 4});
-  set_num_threads(before);
 }
 
 TEST_CASE("sequence: shares of float32 are as many as its places fill tiles") {
-  const int before = num_threads();
-  set_num_threads(8);
+  const test::Threads setter(8);
   const bool tiles = kernels::has_amx();
   CHECK(shares(15, float32).size() == 9);
   CHECK(shares(16, float32).size() == (tiles ? 2 : 9));
   CHECK(shares(17, float32).size() == (tiles ? 3 : 9));
   CHECK(shares(32, float32).size() == (tiles ? 3 : 9));
   CHECK(shares(32, float64).size() == 9);
-  set_num_threads(before);
 }
