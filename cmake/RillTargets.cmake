@@ -42,9 +42,9 @@ function(rill_lightly_optimised target)
   target_compile_options(${target} PRIVATE $<IF:$<CONFIG:Debug>,-O0,-O1>)
 endfunction()
 
-# The .cpp files of the given patterns, found again at each build.
+# The .cpp files of the given patterns, in all folders below, found again at each build.
 function(rill_sources out)
-  file(GLOB found CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" ${ARGN})
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" ${ARGN})
   if(NOT found)
     set(empty "${CMAKE_CURRENT_BINARY_DIR}/empty_${out}.cpp")
     if(NOT EXISTS "${empty}")

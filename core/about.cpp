@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <rill/core/kernels/amx.h>
-#include <rill/core/kernels/gemm.h>
+#include <rill/core/gemm/amx.h>
+#include <rill/core/gemm/blas.h>
 #include <rill/core/kernels/simd.h>
 #include <rill/core/parallel.h>
 

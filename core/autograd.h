@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include <rill/core/autograd/node.h>
 #include <rill/core/memory.h>
-#include <rill/core/node.h>
 #include <rill/core/tensor.h>
 
 namespace rill {

@@ -7,9 +7,9 @@
 #include <rill/core/error.h>
 #include <rill/core/format.h>
 #include <rill/core/gradcheck.h>
+#include <rill/core/io/safetensors.h>
 #include <rill/core/memory.h>
 #include <rill/core/ops.h>
 #include <rill/core/parallel.h>
 #include <rill/core/random.h>
-#include <rill/core/safetensors.h>
 #include <rill/core/tensor.h>

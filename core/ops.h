@@ -19,7 +19,6 @@
 namespace rill {
 
 // --- pointwise, two operands (ops/binary.cpp)
-// -----------------------------------------------------------------------
 Tensor add(const Tensor& a, const Tensor& b);  ///< a + b
 Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
 Tensor mul(const Tensor& a, const Tensor& b);  ///< a · b
@@ -51,7 +50,6 @@ inline Tensor operator*(double a, const Tensor& b) { return mul(b, a); }
 inline Tensor operator/(double a, const Tensor& b) { return rdiv(b, a); }
 
 // --- pointwise, one operand (ops/unary.cpp)
-// -------------------------------------------------------------------------
 Tensor neg(const Tensor& x);
 Tensor exp(const Tensor& x);
 Tensor log(const Tensor& x);    ///< natural; -inf at 0, NaN below
@@ -79,7 +77,6 @@ Tensor clamp(const Tensor& x, std::optional<double> lo, std::optional<double> hi
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
 // --- choice and comparison (ops/compare.cpp)
-// ------------------------------------------------------------------------
 /// mask ? a : b, all broadcast; mask boolean. Any dtype of a and b; differentiable for floating ones.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 /// value where mask (boolean, broadcast to x), else x; no gradient flows through filled elements.
@@ -99,7 +96,6 @@ Tensor gt(const Tensor& a, double b);
 Tensor ge(const Tensor& a, double b);
 
 // --- views (ops/view.cpp): results share the data of x; any dtype
-// ---------------------------------------------------
 /// The same elements in another shape; one size may be -1. A view where strides allow it, a copy otherwise.
 Tensor reshape(const Tensor& x, const Shape& shape);
 Tensor flatten(const Tensor& x, std::int64_t start = 0, std::int64_t end = -1);
@@ -126,7 +122,6 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim = 0);
 
 // --- copies (ops/copy.cpp); any dtype
-// -------------------------------------------------------------------------------
 Tensor contiguous(const Tensor& x);  ///< x itself where it is contiguous
 Tensor clone(const Tensor& x);
 /// Joins along an existing dimension; all other sizes and the dtype must agree. At least one tensor.
@@ -141,7 +136,6 @@ Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 Tensor to(const Tensor& x, DType dtype);
 
 // --- products (ops/matmul.cpp)
-// --------------------------------------------------------------------------------------
 /// NumPy's matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [..,M,K]·[..,K,N] → [..,M,N], leading
 /// sizes broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -153,7 +147,6 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, double beta = 1,
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 
 // --- reductions (ops/reduce.cpp)
-// ------------------------------------------------------------------------------------
 /// Over `dims` (empty: all); keepdim leaves sizes of 1. Fixed order of summation for any number of threads.
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< NaN over nothing
@@ -190,12 +183,10 @@ Tensor cumsum(const Tensor& x, std::int64_t dim);
 Tensor sum_to(const Tensor& x, const Shape& shape);
 
 // --- softmax (ops/softmax.cpp)
-// --------------------------------------------------------------------------------------
 Tensor softmax(const Tensor& x, std::int64_t dim);  ///< e^{x-max} / Σ; NaN for a row of -inf, as PyTorch
 Tensor log_softmax(const Tensor& x, std::int64_t dim);
 
 // --- indexing (ops/index.cpp): indices int64, checked
-// ---------------------------------------------------------------
 /// Rows of weight [V, E] for ids of any shape → [.., E]. Rows `padding_idx` get no gradient.
 Tensor embedding(const Tensor& weight, const Tensor& ids,
                  std::optional<std::int64_t> padding_idx = std::nullopt);
@@ -210,7 +201,6 @@ Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const T
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 // --- dropout (ops/dropout.cpp)
-// --------------------------------------------------------------------------------------
 /// Zeroes each element with probability p and scales the rest by 1 / (1 - p). Element i depends on (seed,
 /// stream, call, i) alone.
 struct DropoutKey {
@@ -221,14 +211,12 @@ struct DropoutKey {
 Tensor dropout(const Tensor& x, double p, DropoutKey key);
 
 // --- normalisation (ops/layer_norm.cpp)
-// -----------------------------------------------------------------------------
 /// (x - mean) / √(var + eps) · weight + bias over the last dims `normalized_shape`, biased variance; weight
 /// and bias [normalized_shape] or undefined.
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = Tensor(),
                   const Tensor& bias = Tensor(), double eps = 1e-5);
 
 // --- losses (ops/loss.cpp)
-// ------------------------------------------------------------------------------------------
 enum class Reduction : std::uint8_t { none, mean, sum };
 struct CrossEntropyOptions {
   Tensor weight = {};                               ///< per class [C], constant

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <rill/core/autograd.h>
-#include <rill/core/node_layout.h>
+#include <rill/core/autograd/node_layout.h>
 #include <rill/core/random.h>
 #include <rill/core/strided.h>
 
@@ -53,7 +53,6 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
 void Tensor::undefined() { fail("tensor: an undefined tensor was used; assign one first"); }
 
 // --- making tensors
-// -----------------------------------------------------------------------------------------------
 
 Tensor empty(const Shape& shape, DType dtype) {
   Ref<TensorImpl> impl = new_impl();
@@ -155,7 +154,6 @@ template std::vector<std::int64_t> Tensor::to_vector() const;
 template std::vector<bool> Tensor::to_vector() const;
 
 // --- autograd state
-// -----------------------------------------------------------------------------------------------
 
 Tensor& Tensor::set_requires_grad(bool wanted) {
   check(is_leaf(),

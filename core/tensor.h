@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include <rill/core/autograd/node.h>
 #include <rill/core/dtype.h>
 #include <rill/core/error.h>
-#include <rill/core/node.h>
-#include <rill/core/ref.h>
+#include <rill/core/memory/ref.h>
+#include <rill/core/memory/storage.h>
 #include <rill/core/shape.h>
-#include <rill/core/storage.h>
 
 namespace rill {
 
@@ -67,7 +67,6 @@ class Tensor {
   bool is_contiguous() const { return impl().contiguous; }  ///< row-major without gaps
 
   // --- access
-  // ---------------------------------------------------------------------------------------------------
   /// The first element. T must be the C++ type of dtype(). Mutable access counts as a change of the contents:
   /// an op that kept this tensor for its gradient will refuse to go back. Write before the next op uses the
   /// tensor, or ask again: what ops keep of a weight is made anew only after the next mutable access.
@@ -104,7 +103,6 @@ class Tensor {
   std::vector<T> to_vector() const;
 
   // --- autograd
-  // -------------------------------------------------------------------------------------------------
   /// True for a leaf that wants its gradient and for every result computed from one.
   bool requires_grad() const { return impl().node || leaf_impl().requires_grad; }
   /// Marks a leaf: backward() will fill grad(). Only floating dtypes; a result of an op cannot be marked. →
@@ -136,7 +134,6 @@ class Tensor {
   const char* op_name() const noexcept { return impl_ && impl_->node ? impl_->node->name : ""; }
 
   // --- copies and views (recorded; documented with the ops in ops.h)
-  // ----------------------------------------------
   Tensor clone() const;
   Tensor contiguous() const;
   Tensor to(DType dtype) const;
@@ -163,7 +160,6 @@ class Tensor {
   Tensor& mul_(double factor);
 
   // --- internal
-  // -------------------------------------------------------------------------------------------------
   TensorImpl& impl() const {
     if (!impl_) undefined();
     return *impl_;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 
 namespace rill::nn {
 namespace {
@@ -202,7 +202,7 @@ T& writable(const T& listed) noexcept {
 
 }  // namespace
 
-// --- Members -----------------------------------------------------------------------------------------------
+// --- Members
 
 std::string Members::full_name(std::string_view name) const { return prefix_ + std::string(name); }
 
@@ -235,7 +235,7 @@ Members& Members::counter(std::string_view name, const std::uint64_t& counter) {
   return *this;
 }
 
-// --- parameters --------------------------------------------------------------------------------------------
+// --- parameters
 
 NamedParameters Module::named_parameters() const {
   NamedParameters all;
@@ -289,7 +289,7 @@ std::string Module::to_string() const {
   return text + fmt::format("{} parameters\n", num_parameters());
 }
 
-// --- state -------------------------------------------------------------------------------------------------
+// --- state
 
 NamedParameters Module::state_dict() const {
   const Walk walk(*this);

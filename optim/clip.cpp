@@ -7,7 +7,7 @@
 
 #include <rill/core/error.h>
 #include <rill/core/parallel.h>
-#include <rill/optim/clip_kernels.h>
+#include <rill/optim/kernels/clip.h>
 
 namespace rill::optim {
 namespace {

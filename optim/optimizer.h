@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
+#include <rill/optim/kernels/update.h>
 #include <rill/optim/parameters.h>
 #include <rill/optim/runs.h>
-#include <rill/optim/update_kernels.h>
 
 namespace rill::optim {
 

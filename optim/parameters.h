@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 
 namespace rill::optim {
 

@@ -134,7 +134,7 @@ double LambdaLR::rate(double base_lr, std::int64_t epoch, int group) const {
   return base_lr * factors_[static_cast<std::size_t>(group)](epoch);
 }
 
-// --- plateau ----------------------------------------------------------------------------------------------
+// --- plateau
 
 namespace {
 

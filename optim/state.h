@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 
 namespace rill::optim::detail {
 

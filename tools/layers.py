@@ -23,33 +23,43 @@ MAX_FUSED_LINES = 90  # a fused op reads best in one piece
 # The parts of the tree, and the parts whose headers each may include (its own always).
 PARTS = {
     "core/kernels": (),
-    "core": ("core/kernels",),
-    "core/ops": ("core", "core/kernels"),
-    "nn": ("core", "core/kernels", "core/ops"),
-    "optim": ("core", "core/kernels", "core/ops"),
-    "examples": ("core", "core/kernels", "core/ops", "nn", "optim"),
-    "tools": ("core", "core/kernels", "core/ops", "nn", "optim", "examples"),  # the benchmarks measure examples
-    "docs": ("core", "core/kernels", "core/ops", "nn", "optim"),
-    "tests": ("core", "core/kernels", "core/ops", "nn", "optim", "examples", "tools"),
+    "core/base": ("core/kernels",),
+    "core/gemm": ("core/kernels", "core/base", "core"),
+    "core": ("core/kernels", "core/base", "core/gemm"),
+    "core/ops": ("core/kernels", "core/base", "core/gemm", "core"),
+    "core/io": ("core/kernels", "core/base", "core", "core/ops"),
+    "nn": ("core/kernels", "core/base", "core/gemm", "core", "core/ops", "core/io"),
+    "optim": ("core/kernels", "core/base", "core", "core/ops", "core/io"),
 }
+EVERYWHERE = tuple(PARTS)
+PARTS |= {
+    "examples": EVERYWHERE,
+    "tools": (*EVERYWHERE, "examples"),  # the benchmarks measure examples
+    "docs": EVERYWHERE,
+    "tests": (*EVERYWHERE, "examples", "tools"),
+}
+# What tensors stand on: errors, element types, shapes, memory and threads.
+BASE_FILES = ("core/error.h", "core/dtype.h", "core/shape.h", "core/shape.cpp", "core/memory.h", "core/parallel.h")
 # Files of core/ that stand on the ops: the catalogue, the umbrella and what is written with them.
-OPS_FILES = ("core/ops.h", "core/core.h", "core/gradcheck.h", "core/gradcheck.cpp")
+OPS_FILES = ("core/ops.h", "core/gradcheck.h", "core/gradcheck.cpp")
+IO_FILES = ("core/core.h",)
 THIRD_PARTY = {
-    "cblas.h": ("core/kernels/gemm.cpp", "tools/bench/floor.cpp"),
-    "nlohmann/": ("core/safetensors_header.cpp", "examples/", "tools/", "tests/"),
+    "cblas.h": ("core/gemm/blas.cpp", "tools/bench/floor.cpp"),
+    "nlohmann/": ("core/io/safetensors_header.cpp", "examples/", "tools/", "tests/"),
     "CLI/": ("examples/", "tools/", "tests/"),
     "utf8proc.h": ("examples/", "tests/examples/"),
     "zlib.h": ("examples/", "tests/examples/"),
     "doctest/": ("tests/",),
 }
 FORBIDDEN_IN_PUBLIC_HEADERS = ("iostream", "regex", "cblas.h", "nlohmann/json.hpp")
-THREAD_FILES = ("core/parallel.cpp",)
+THREAD_FILES = ("core/parallel/team.cpp",)
 THREADS = re.compile(r"\bstd::(thread|jthread|async)\b(?!::)|\bpthread_create\b|#\s*pragma\s+omp\s+[^\n]*\bparallel\b")
 IN_KERNELS = {
     "Tensor": re.compile(r"\bTensor\b"),
     "throw": re.compile(r"\bthrow\b"),
     "an allocation": re.compile(r"\bnew\b|\b(m|c|re)alloc\s*\(|\bstd::(vector|string|make_unique|make_shared)\b"),
 }
+KERNELS = re.compile(r"core/kernels/.+|core/gemm/(?!gemm\.|packed_matrix\.).+|optim/kernels/.+|nn/\w+/\w+_kernels\.(h|cpp)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 
 
@@ -71,7 +81,7 @@ class Source:
 
     @property
     def is_kernel(self):
-        return part_of(self.path) == "core/kernels" or bool(re.fullmatch(r"(nn|optim)/\w+_kernels\.(h|cpp)", self.path))
+        return bool(KERNELS.fullmatch(self.path))
 
     def includes(self):
         """Pairs of line and header; a header in quotes keeps them."""
@@ -106,9 +116,13 @@ def read_tree(root):
 
 def part_of(path):
     """The part of the tree that a file belongs to."""
-    if path in OPS_FILES or path.startswith("core/ops/"):
-        return "core/ops"
-    return "core/kernels" if path.startswith("core/kernels/") else path.split("/")[0]
+    for files, part in ((BASE_FILES, "core/base"), (OPS_FILES, "core/ops"), (IO_FILES, "core/io")):
+        if path in files:
+            return part
+    folder = "/".join(path.split("/")[:2])
+    if folder in ("core/memory", "core/parallel"):
+        return "core/base"
+    return folder if folder in PARTS else path.split("/")[0]
 
 
 def target_of(header, paths):
@@ -178,7 +192,7 @@ def check_threads(sources):
             continue
         for match in THREADS.finditer(source.code):
             line = line_of(source.code, match.start())
-            yield source.path, line, f"'{match[0]}': threads start in core/parallel.cpp alone; use parallel_for"
+            yield source.path, line, f"'{match[0]}': threads start in core/parallel/team.cpp alone; use parallel_for"
 
 
 def check_kernels(sources):
@@ -286,17 +300,17 @@ def report(sources):
 
 
 GOOD_TREE = {
-    "core/kernels/gemm.h": "#pragma once\nvoid gemm(const float* a, long n) noexcept;\n",
-    "core/kernels/gemm.cpp": "#include <cblas.h>\n#include <rill/core/kernels/gemm.h>\n",
+    "core/gemm/blas.h": "#pragma once\nvoid gemm(const float* a, long n) noexcept;\n",
+    "core/gemm/blas.cpp": "#include <cblas.h>\n#include <rill/core/gemm/blas.h>\n",
     "core/tensor.h": "#pragma once\n#include <memory>\n// A Tensor, not a std::thread: \"throw\"\nclass Tensor {};\n",
-    "core/parallel.cpp": "#include <thread>\nvoid start() { std::thread t; }\n",
+    "core/parallel/team.cpp": "#include <thread>\nvoid start() { std::thread t; }\n",
     "core/ops.h": "#pragma once\n#include <rill/core/tensor.h>\n",
-    "core/ops/matmul.cpp": "#include <rill/core/kernels/gemm.h>\n#include <rill/core/ops.h>\n",
-    "nn/gru.h": "#pragma once\n#include <rill/core/ops.h>\n",
+    "core/ops/matmul.cpp": "#include <rill/core/gemm/blas.h>\n#include <rill/core/ops.h>\n",
+    "nn/recurrent/gru.h": "#pragma once\n#include <rill/core/ops.h>\n",
     "optim/sgd.h": "#pragma once\n#include <rill/core/tensor.h>\n",
-    "examples/translator/text.h": "#pragma once\n#include <string>\n",
-    "examples/hello.cpp": "#include <rill/nn/gru.h>\n#include <rill/optim/sgd.h>\n#include <iostream>\n",
-    "tests/examples/text.cpp": "#include <doctest/doctest.h>\n#include <translator/text.h>\n#include <thread>\nstd::thread t;\n",
+    "examples/translator/text/text.h": "#pragma once\n#include <string>\n",
+    "examples/hello.cpp": "#include <rill/nn/recurrent/gru.h>\n#include <rill/optim/sgd.h>\n#include <iostream>\n",
+    "tests/examples/text.cpp": "#include <doctest/doctest.h>\n#include <translator/text/text.h>\n#include <thread>\nstd::thread t;\n",
 }
 
 
@@ -307,25 +321,25 @@ def long_function(lines):
 # Each row: the rule, the file added to the good tree (or put in place of one), and the message that must come.
 BROKEN = (
     ("quotes", "nn/a.cpp", '#include "gru.h"\n', "in quotes"),
-    ("core includes nn", "core/a.cpp", "#include <rill/nn/gru.h>\n", "core must not include"),
+    ("core includes nn", "core/a.cpp", "#include <rill/nn/recurrent/gru.h>\n", "core must not include"),
     ("core includes an op", "core/a.cpp", "#include <rill/core/ops.h>\n", "core must not include"),
     ("kernel includes core", "core/kernels/a.cpp", "#include <rill/core/tensor.h>\n", "core/kernels must not include"),
-    ("optim includes nn", "optim/a.cpp", "#include <rill/nn/gru.h>\n", "optim must not include"),
+    ("optim includes nn", "optim/a.cpp", "#include <rill/nn/recurrent/gru.h>\n", "optim must not include"),
     ("nn includes optim", "nn/a.cpp", "#include <rill/optim/sgd.h>\n", "nn must not include"),
-    ("nn includes examples", "nn/a.cpp", "#include <translator/text.h>\n", "nn must not include"),
+    ("nn includes examples", "nn/a.cpp", "#include <translator/text/text.h>\n", "nn must not include"),
     ("second spelling", "nn/a.cpp", "#include <core/tensor.h>\n", "is spelled <rill/core/tensor.h>"),
     ("no such header", "nn/a.cpp", "#include <rill/core/none.h>\n", "names no file"),
-    ("cblas elsewhere", "core/ops/a.cpp", "#include <cblas.h>\n", "<cblas.h> belongs in core/kernels/gemm.cpp"),
-    ("cblas in a header", "core/kernels/gemm.h", "#pragma once\n#include <cblas.h>\n", "public header must not"),
+    ("cblas elsewhere", "core/ops/a.cpp", "#include <cblas.h>\n", "<cblas.h> belongs in core/gemm/blas.cpp"),
+    ("cblas in a header", "core/gemm/blas.h", "#pragma once\n#include <cblas.h>\n", "public header must not"),
     ("json in nn", "nn/a.cpp", "#include <nlohmann/json.hpp>\n", "<nlohmann/json.hpp> belongs in"),
     ("iostream in a header", "nn/a.h", "#pragma once\n#include <iostream>\n", "public header must not include <iostream>"),
     ("regex in a header", "core/a.h", "#pragma once\n#include <regex>\n", "public header must not include <regex>"),
     ("cycle", "core/tensor.h", "#pragma once\n#include <rill/core/tensor.h>\n", "cycle"),
-    ("std::thread", "nn/a.cpp", "void f() { std::thread t; }\n", "core/parallel.cpp alone"),
-    ("std::async", "examples/a.cpp", "auto x = std::async(f);\n", "core/parallel.cpp alone"),
-    ("omp parallel", "core/ops/a.cpp", "#pragma omp parallel for\n", "core/parallel.cpp alone"),
+    ("std::thread", "nn/a.cpp", "void f() { std::thread t; }\n", "core/parallel/team.cpp alone"),
+    ("std::async", "examples/a.cpp", "auto x = std::async(f);\n", "core/parallel/team.cpp alone"),
+    ("omp parallel", "core/ops/a.cpp", "#pragma omp parallel for\n", "core/parallel/team.cpp alone"),
     ("Tensor in a kernel", "core/kernels/a.cpp", "void f(const Tensor& x);\n", "must not contain Tensor"),
-    ("throw in a kernel", "nn/gru_kernels.h", "#pragma once\ninline void f() { throw 1; }\n", "must not contain throw"),
+    ("throw in a kernel", "nn/recurrent/gru_kernels.h", "#pragma once\ninline void f() { throw 1; }\n", "must not contain throw"),
     ("allocation in a kernel", "core/kernels/a.cpp", "float* p = new float[3];\n", "must not contain an allocation"),
     ("long file", "core/a.cpp", "\n" * 451, "451 lines"),
     ("long function", "core/a.cpp", long_function(51), "function f has 51 lines"),
@@ -340,7 +354,7 @@ ALLOWED = (
     ("long file", "core/a.cpp", "\n" * 450),
     ("this_thread and hardware_concurrency", "nn/a.cpp", "int n = std::thread::hardware_concurrency();\n"),
     ("line at the limit", "core/a.cpp", "// " + "é" * 107 + "\n"),
-    ("tools measure examples", "tools/a.cpp", "#include <translator/text.h>\n"),
+    ("tools measure examples", "tools/a.cpp", "#include <translator/text/text.h>\n"),
     ("omp simd", "core/kernels/a.cpp", "#pragma omp simd\n"),
     ("words in comments and strings", "core/kernels/a.cpp", '/* Tensor\nthrow */ const char* s = "new Tensor";\n'),
 )

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <rill/core/autograd.h>
+#include <rill/core/autograd/node_layout.h>
 #include <rill/core/kernels/simd.h>
-#include <rill/core/node_layout.h>
 #include <rill/core/ops/pointwise.h>
 #include <rill/core/strided.h>
 

@@ -1,5 +1,5 @@
 #include <rill/core/autograd.h>
-#include <rill/core/gemm.h>
+#include <rill/core/gemm/gemm.h>
 #include <rill/core/kernels/loss.h>
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/ops.h>

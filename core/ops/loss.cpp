@@ -18,7 +18,7 @@ using detail::raw;
 using detail::Rows;
 using kernels::LogSumExp;
 
-// --- over classes ------------------------------------------------------------------------------------------
+// --- over classes
 
 namespace {
 
@@ -192,7 +192,7 @@ Tensor nll_loss(const Tensor& x, const Tensor& target, const NllLossOptions& opt
   });
 }
 
-// --- elementwise -------------------------------------------------------------------------------------------
+// --- elementwise
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include <rill/core/autograd.h>
-#include <rill/core/gemm.h>
-#include <rill/core/kernels/gemm.h>
+#include <rill/core/gemm/blas.h>
+#include <rill/core/gemm/gemm.h>
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/ops.h>
 #include <rill/core/ops/matmul_into.h>

@@ -195,7 +195,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   });
 }
 
-// --- along rows --------------------------------------------------------------------------------------------
+// --- along rows
 
 namespace {
 
@@ -261,7 +261,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   });
 }
 
-// --- variance and deviation --------------------------------------------------------------------------------
+// --- variance and deviation
 
 namespace {
 
@@ -318,7 +318,7 @@ Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   return spread_of<Deviation>(x, dims, correction, keepdim);
 }
 
-// --- norm --------------------------------------------------------------------------------------------------
+// --- norm
 
 namespace {
 
@@ -397,7 +397,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   });
 }
 
-// --- running sum -------------------------------------------------------------------------------------------
+// --- running sum
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include <classifier/training.h>
 #include <rill/core/about.h>
-#include <rill/core/file.h>
+#include <rill/core/io/file.h>
 #include <rill/core/parallel.h>
 
 namespace {

@@ -1,5 +1,5 @@
 #include <rill/core/core.h>
-#include <rill/nn/bahdanau.h>
+#include <rill/nn/seq2seq/bahdanau.h>
 
 #include <gradcheck/module_row.h>
 #include <gradcheck/rows.h>

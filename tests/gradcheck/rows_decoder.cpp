@@ -1,6 +1,6 @@
 #include <rill/core/core.h>
 #include <rill/nn/gradcheck.h>
-#include <rill/nn/seq2seq.h>
+#include <rill/nn/seq2seq/seq2seq.h>
 
 #include <gradcheck/rows.h>
 

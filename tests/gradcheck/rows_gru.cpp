@@ -1,5 +1,5 @@
 #include <rill/core/core.h>
-#include <rill/nn/gru.h>
+#include <rill/nn/recurrent/gru.h>
 
 #include <gradcheck/rows.h>
 

@@ -1,8 +1,8 @@
-#include <rill/nn/dropout.h>
-#include <rill/nn/embedding.h>
-#include <rill/nn/gru.h>
-#include <rill/nn/layer_norm.h>
-#include <rill/nn/linear.h>
+#include <rill/nn/layers/dropout.h>
+#include <rill/nn/layers/embedding.h>
+#include <rill/nn/layers/layer_norm.h>
+#include <rill/nn/layers/linear.h>
+#include <rill/nn/recurrent/gru.h>
 
 #include <gradcheck/module_row.h>
 #include <gradcheck/rows.h>

@@ -1,5 +1,5 @@
 #include <rill/core/core.h>
-#include <rill/nn/rau.h>
+#include <rill/nn/recurrent/rau.h>
 
 #include <gradcheck/module_row.h>
 #include <gradcheck/rows.h>

@@ -5,7 +5,7 @@
 
 #include <rill/core/core.h>
 #include <rill/nn/init.h>
-#include <rill/nn/linear.h>
+#include <rill/nn/layers/linear.h>
 #include <support/expect.h>
 
 using namespace rill;

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <rill/core/core.h>
-#include <rill/nn/dropout.h>
-#include <rill/nn/embedding.h>
 #include <rill/nn/gradcheck.h>
-#include <rill/nn/gru.h>
 #include <rill/nn/init.h>
-#include <rill/nn/linear.h>
+#include <rill/nn/layers/dropout.h>
+#include <rill/nn/layers/embedding.h>
+#include <rill/nn/layers/linear.h>
+#include <rill/nn/recurrent/gru.h>
 #include <support/expect.h>
 
 using namespace rill;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 #include <rill/optim/optim.h>
 
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <rill/core/autograd.h>
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 #include <rill/optim/optim.h>
 #include <support/optimizers.h>
 

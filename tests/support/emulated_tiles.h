@@ -1,4 +1,4 @@
-/// What core/kernels/amx_product.h wants of a processor, in plain C++ and with the same bits: for tests on
+/// What core/gemm/amx_product.h wants of a processor, in plain C++ and with the same bits: for tests on
 /// any machine, under sanitizers too.
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 #include <rill/nn/module.h>
 
 namespace test {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 
 namespace test {
 

@@ -9,8 +9,8 @@
 #include <parity/reference_set.h>
 #include <parity/run.h>
 #include <rill/core/core.h>
-#include <rill/nn/gru.h>
-#include <rill/nn/rau.h>
+#include <rill/nn/recurrent/gru.h>
+#include <rill/nn/recurrent/rau.h>
 #include <tools/parity_set.h>
 
 namespace {

@@ -5,9 +5,9 @@
 #include <rill/core/kernels/loss.h>
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/parallel.h>
-#include <rill/nn/attention_kernels.h>
-#include <rill/nn/gru_kernels.h>
-#include <rill/optim/update_kernels.h>
+#include <rill/nn/attention/attention_kernels.h>
+#include <rill/nn/recurrent/gru_kernels.h>
+#include <rill/optim/kernels/update.h>
 
 namespace bench {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <rill/core/error.h>
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 #include <rill/core/shape.h>
 
 namespace rill::parity {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <parity/call.h>
-#include <rill/nn/linear.h>
-#include <rill/nn/sequence.h>
+#include <rill/nn/layers/linear.h>
+#include <rill/nn/recurrent/sequence.h>
 
 namespace rill::parity {
 

@@ -5,14 +5,14 @@
 #include <parity/models.h>
 #include <parity/replay.h>
 #include <rill/core/ops.h>
-#include <rill/nn/attention.h>
-#include <rill/nn/bahdanau.h>
-#include <rill/nn/decoder.h>
-#include <rill/nn/embedding.h>
-#include <rill/nn/gru.h>
-#include <rill/nn/layer_norm.h>
-#include <rill/nn/linear.h>
-#include <rill/nn/rau.h>
+#include <rill/nn/attention/attention.h>
+#include <rill/nn/layers/embedding.h>
+#include <rill/nn/layers/layer_norm.h>
+#include <rill/nn/layers/linear.h>
+#include <rill/nn/recurrent/gru.h>
+#include <rill/nn/recurrent/rau.h>
+#include <rill/nn/seq2seq/bahdanau.h>
+#include <rill/nn/seq2seq/decoder.h>
 
 namespace rill::parity {
 namespace {

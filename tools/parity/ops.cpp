@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <rill/core/ops.h>
-#include <rill/nn/dropout.h>
+#include <rill/nn/layers/dropout.h>
 
 namespace rill::parity {
 namespace {

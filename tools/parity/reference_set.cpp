@@ -6,7 +6,7 @@
 
 #include <parity/call.h>
 #include <rill/core/error.h>
-#include <rill/core/file.h>
+#include <rill/core/io/file.h>
 
 namespace rill::parity {
 namespace {

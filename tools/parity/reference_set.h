@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <rill/core/safetensors.h>
+#include <rill/core/io/safetensors.h>
 
 namespace rill::parity {
 

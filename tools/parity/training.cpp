@@ -7,9 +7,9 @@
 #include <parity/replay.h>
 #include <rill/core/autograd.h>
 #include <rill/core/ops.h>
-#include <rill/nn/gru.h>
-#include <rill/nn/rau.h>
-#include <rill/nn/seq2seq.h>
+#include <rill/nn/recurrent/gru.h>
+#include <rill/nn/recurrent/rau.h>
+#include <rill/nn/seq2seq/seq2seq.h>
 #include <rill/optim/clip.h>
 
 namespace rill::parity {

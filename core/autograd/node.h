@@ -1,0 +1,43 @@
+/// One recorded op of the autograd graph: where its gradients go, and the function that computes them.
+///
+/// A node, its output slots, its edges and the backward lambda lie in one pooled block:
+/// Node | OutputSlot[outputs] | Edge[inputs] | lambda. Users meet it only through `record` (autograd.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rill/core/dtype.h>
+#include <rill/core/memory/ref.h>
+#include <rill/core/shape.h>
+
+namespace rill {
+
+class Grads;
+struct Hooks;
+struct TensorImpl;
+struct Edge;
+struct OutputSlot;
+
+struct Node : RefCounted {
+  const char* name = "";
+  void (*run)(Node&, Grads&) = nullptr;    ///< calls the backward lambda
+  void (*drop)(Node&) noexcept = nullptr;  ///< destroys the lambda
+  std::uint64_t depth = 0;                 ///< longest way to a leaf: consumers are deeper than producers
+  std::uint32_t block_bytes = 0;
+  std::uint32_t lambda_at = 0;  ///< in bytes from here
+  std::uint16_t inputs = 0;
+  std::uint16_t outputs = 0;
+  bool released = false;  ///< backward has run: lambda and edges are gone
+  bool queued = false;    ///< waits in the running backward pass
+  bool owned = false;     ///< that pass holds a reference to it
+
+  OutputSlot* output_slots() noexcept;
+  Edge* edges() noexcept;
+  void* lambda() noexcept { return reinterpret_cast<std::byte*>(this) + lambda_at; }
+
+  /// Ends a node and, without recursion, every node only it kept alive.
+  static void destroy(Node* node) noexcept;
+};
+
+}  // namespace rill

@@ -1,0 +1,243 @@
+#include <rill/core/autograd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <rill/core/autograd/node_layout.h>
+
+namespace rill {
+
+namespace detail {
+constinit thread_local bool recording = true;
+constinit thread_local bool watching = false;
+}  // namespace detail
+
+namespace {
+thread_local bool anomaly = false;
+thread_local RecordObserver* observer = nullptr;
+
+void update_watching() noexcept { detail::watching = anomaly || observer; }
+
+}  // namespace
+
+bool detail::detecting_anomaly() noexcept { return anomaly; }
+
+bool detail::repeats(const Tensor& t) noexcept {
+  const TensorImpl& impl = *t.ref();
+  if (impl.contiguous) return false;
+  for (int d = 0; d < impl.shape.size(); ++d) {
+    if (impl.strides[d] == 0 && impl.shape[d] > 1) return true;
+  }
+  return false;
+}
+
+bool detail::all_finite(const Tensor& t) {
+  if (!is_floating(t.dtype())) return true;
+  const Tensor flat = t.detach().contiguous();
+  return visit_floating("anomaly", t.dtype(), [&]<class T>(Type<T>) {
+    const auto values = flat.span<const T>();
+    return std::all_of(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
+  });
+}
+
+NoGrad::NoGrad() noexcept : before_(detail::recording) { detail::recording = false; }
+NoGrad::~NoGrad() { detail::recording = before_; }
+bool grad_enabled() noexcept { return detail::recording; }
+
+DetectAnomaly::DetectAnomaly() noexcept : before_(anomaly) {
+  anomaly = true;
+  update_watching();
+}
+DetectAnomaly::~DetectAnomaly() {
+  anomaly = before_;
+  update_watching();
+}
+
+RecordObserver::RecordObserver(std::function<void(const char*)> on_record)
+    : on_record_(std::move(on_record)), before_(observer) {
+  observer = this;
+  update_watching();
+}
+RecordObserver::~RecordObserver() {
+  observer = before_;
+  update_watching();
+}
+
+// --- nodes
+
+void detail::release_node(Node& node) noexcept {
+  if (node.released) return;
+  node.released = true;
+  node.drop(node);
+  for (int i = 0; i < node.inputs; ++i) node.edges()[i] = Edge{};
+}
+
+namespace {
+
+void destroy_one(Node* node) noexcept {
+  detail::release_node(*node);
+  for (int i = 0; i < node->inputs; ++i) node->edges()[i].~Edge();
+  for (int i = 0; i < node->outputs; ++i) {
+    delete node->output_slots()[i].hooks;
+    node->output_slots()[i].~OutputSlot();
+  }
+  const std::size_t bytes = node->block_bytes;
+  node->~Node();
+  memory::deallocate(node, bytes);
+}
+
+/// Nodes whose last reference went while another was being destroyed, linked through `depth`.
+thread_local Node* doomed = nullptr;
+thread_local bool destroying = false;
+}  // namespace
+
+void Node::destroy(Node* node) noexcept {
+  node->depth = reinterpret_cast<std::uint64_t>(doomed);
+  doomed = node;
+  if (destroying) return;
+  destroying = true;
+  while (doomed) {
+    Node* next = doomed;
+    doomed = reinterpret_cast<Node*>(next->depth);
+    destroy_one(next);
+  }
+  destroying = false;
+}
+
+namespace detail {
+
+Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
+                  void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept) {
+  const std::size_t lambda_at = lambda_offset(outputs.size(), inputs.size());
+  const std::size_t bytes = lambda_at + lambda_bytes;
+  check(inputs.size() <= UINT16_MAX && bytes <= UINT32_MAX, "{}: {} inputs are too many for one op", name,
+        inputs.size());
+  for (const Tensor& y : outputs) {
+    check(!y.impl().node && !y.impl().requires_grad && !y.impl().base,
+          "{}: a result of shape {} is a tensor that has a gradient already; record a new one", name,
+          y.shape());
+  }
+  Node* node = new (memory::allocate(bytes)) Node;
+  node->name = name;
+  node->run = run;
+  node->drop = drop;
+  node->block_bytes = static_cast<std::uint32_t>(bytes);
+  node->lambda_at = static_cast<std::uint32_t>(lambda_at);
+  node->inputs = static_cast<std::uint16_t>(inputs.size());
+  node->outputs = static_cast<std::uint16_t>(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    new (&node->output_slots()[i]) OutputSlot{outputs[i].shape(), outputs[i].dtype(), {}, nullptr};
+  }
+  std::uint64_t depth = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Edge* edge = new (&node->edges()[i]) Edge;
+    if (!inputs[i].defined()) continue;
+    const TensorImpl& input = inputs[i].impl();
+    edge->dtype = input.dtype;
+    if (input.node) {
+      edge->node = input.node;
+      edge->output = input.output;
+      depth = std::max(depth, input.node->depth);
+    } else if (inputs[i].requires_grad()) {
+      edge->leaf = inputs[i].ref();
+    }
+  }
+  node->depth = depth + 1;
+  return node;
+}
+
+void attach(Node* node, std::span<Tensor> outputs) noexcept {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    TensorImpl& y = *outputs[i].ref();
+    y.node = i == 0 ? Ref<Node>::adopt(node) : Ref<Node>::share(node);
+    y.output = static_cast<std::uint32_t>(i);
+  }
+}
+
+void watch(const char* name, std::span<const Tensor> outputs) {
+  if (observer && !outputs.empty() && outputs[0].impl().node) (*observer)(name);
+  if (!anomaly) return;
+  for (const Tensor& y : outputs) {
+    check(all_finite(y), "{}: the result of shape {} has a value that is not finite", name, y.shape());
+  }
+}
+
+}  // namespace detail
+
+// --- saved tensors
+
+Saved::Saved(const Tensor& t, const char* op)
+    : storage_(t.impl().storage),
+      offset_(t.impl().offset),
+      shape_(t.shape()),
+      strides_(t.strides()),
+      version_(storage_->version()),
+      dtype_(t.dtype()),
+      op_(op) {}
+
+void Saved::stale() const {
+  fail("{}: a tensor kept for the gradient was changed in place since (version {}, now {}); clone it first",
+       op_, version_, storage_->version());
+}
+
+// --- hooks
+
+namespace {
+/// What a hook gives; throws when it changed the gradient, which others may share.
+Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
+  const Ref<Storage> storage = gradient.impl().storage;
+  const std::uint32_t version = storage->version();
+  Tensor replaced = hook(gradient);
+  check(
+      storage->version() == version,
+      "hook: the gradient of shape {} was changed in place (or opened for it by a data() that is not const), "
+      "others may share it; return a new tensor",
+      gradient.shape());
+  return replaced;
+}
+}  // namespace
+
+Tensor Hooks::apply(Tensor gradient) const {
+  for (std::size_t i = 0, n = functions.size(); i < n; ++i) {
+    const Tensor replaced = called(functions[i], gradient);
+    if (!replaced.defined()) continue;
+    check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype(),
+          "hook: the gradient is {} {}, its replacement {} {}", name(gradient.dtype()), gradient.shape(),
+          name(replaced.dtype()), replaced.shape());
+    gradient = replaced;
+  }
+  return gradient;
+}
+
+namespace {
+/// The hook of a part as one of its base, whose gradient it sees a view of.
+std::function<Tensor(const Tensor&)> hook_of_base(const TensorImpl& part,
+                                                  std::function<Tensor(const Tensor&)> hook) {
+  const std::int64_t offset = part.offset - part.base->offset;
+  return [shape = part.shape, strides = part.strides, offset, hook = std::move(hook)](const Tensor& whole) {
+    const auto part_of = [&](const Tensor& t) {
+      return detail::make_view(t.impl().storage, t.dtype(), shape, strides, t.impl().offset + offset);
+    };
+    const Tensor dense = whole.contiguous();
+    const Tensor replaced = called(hook, part_of(dense));
+    if (!replaced.defined()) return Tensor();
+    check(replaced.shape() == shape && replaced.dtype() == whole.dtype(),
+          "hook: the gradient is {} {}, its replacement {} {}", name(whole.dtype()), shape,
+          name(replaced.dtype()), replaced.shape());
+    Tensor changed = dense.clone();
+    part_of(changed).copy_(replaced);
+    return changed;
+  };
+}
+}  // namespace
+
+void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
+  check(requires_grad(), "register_hook: the tensor has no gradient; use set_requires_grad()");
+  TensorImpl& target = impl();
+  if (target.base) hook = hook_of_base(target, std::move(hook));
+  Hooks*& hooks = target.node ? target.node->output_slots()[target.output].hooks : base().impl().hooks;
+  if (!hooks) hooks = new Hooks;
+  hooks->functions.push_back(std::move(hook));
+}
+
+}  // namespace rill

@@ -1,0 +1,296 @@
+#include <rill/core/io/safetensors_header.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <rill/core/error.h>
+
+namespace rill::detail {
+namespace {
+
+constexpr std::string_view metadata_key = "__metadata__";
+
+struct FormatDType {
+  const char* name;
+  DType dtype;
+};
+constexpr std::array format_dtypes{FormatDType{"F32", float32}, FormatDType{"F64", float64},
+                                   FormatDType{"I64", int64}, FormatDType{"BOOL", boolean}};
+
+const char* format_name(DType dtype) noexcept {
+  for (const FormatDType& f : format_dtypes) {
+    if (f.dtype == dtype) return f.name;
+  }
+  return "?";
+}
+
+/// Hears the parts of a header's JSON and builds the SafetensorsHeader. A parser of events, since one that
+/// builds a document keeps the last of two equal names without a word and follows any depth of nesting.
+class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit HeaderReader(const std::string& label) : label_(label) {}
+
+  SafetensorsHeader take() { return std::move(header_); }
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::nothing) {
+      place_ = Place::top;
+    } else if (place_ == Place::top && key_ == metadata_key) {
+      place_ = Place::metadata;
+    } else if (place_ == Place::top) {
+      entry_ = {};
+      entry_.name = key_;
+      has_dtype_ = has_shape_ = false;
+      offsets_.reset();
+      place_ = Place::entry;
+    } else {
+      unexpected("an object");
+    }
+    return true;
+  }
+
+  bool end_object() override {
+    if (place_ == Place::entry) finish_entry();
+    place_ = place_ == Place::top ? Place::nothing : Place::top;
+    return true;
+  }
+
+  bool key(std::string& text) override {
+    key_ = std::move(text);
+    if (place_ == Place::top) {
+      if (key_ == metadata_key) {
+        check(!has_metadata_, "safetensors: {}: {} comes twice", label_, metadata_key);
+        has_metadata_ = true;
+      }
+    } else if (place_ == Place::metadata) {
+      check(!header_.metadata.contains(key_), "safetensors: {}: metadata {} comes twice", label_,
+            Shown{key_});
+    }
+    return true;
+  }
+
+  bool string(std::string& text) override {
+    if (place_ == Place::metadata) {
+      header_.metadata.emplace(key_, std::move(text));
+    } else if (place_ == Place::entry && key_ == "dtype") {
+      check(!has_dtype_, "safetensors: {}: tensor {}: dtype comes twice", label_, Shown{entry_.name});
+      has_dtype_ = true;
+      set_dtype(text);
+    } else {
+      unexpected("text");
+    }
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ == Place::entry && key_ == "shape") {
+      check(!has_shape_, "safetensors: {}: tensor {}: shape comes twice", label_, Shown{entry_.name});
+      has_shape_ = true;
+      place_ = Place::shape;
+    } else if (place_ == Place::entry && key_ == "data_offsets") {
+      check(!offsets_, "safetensors: {}: tensor {}: data_offsets come twice", label_, Shown{entry_.name});
+      offsets_.emplace();
+      place_ = Place::offsets;
+    } else {
+      unexpected("a list");
+    }
+    return true;
+  }
+
+  bool end_array() override {
+    place_ = Place::entry;
+    return true;
+  }
+
+  bool number_unsigned(std::uint64_t value) override {
+    if (place_ == Place::shape) {
+      check(value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()),
+            "safetensors: {}: tensor {}: size {} does not fit 63 bits", label_, Shown{entry_.name}, value);
+      check(entry_.shape.size() < Dims::max_rank, "safetensors: {}: tensor {} has more than {} dimensions",
+            label_, Shown{entry_.name}, Dims::max_rank);
+      entry_.shape.push_back(static_cast<std::int64_t>(value));
+    } else if (place_ == Place::offsets) {
+      check(offsets_->size() < 2, "safetensors: {}: tensor {} has more than two data_offsets", label_,
+            Shown{entry_.name});
+      offsets_->push_back(value);
+    } else {
+      unexpected("a number");
+    }
+    return true;
+  }
+
+  bool number_integer(std::int64_t value) override {
+    fail("safetensors: {}: {}: {} is no size", label_, here(), value);
+  }
+  bool number_float(double, const std::string& text) override {
+    fail("safetensors: {}: {}: {} is no whole number of 64 bits", label_, here(), Shown{text});
+  }
+  bool null() override { unexpected("null"); }
+  bool boolean(bool) override { unexpected("a truth value"); }
+  bool binary(nlohmann::json::binary_t&) override { unexpected("binary data"); }
+  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
+    // The library's text repeats the bytes of the file: only its kind and place are told.
+    fail("safetensors: {}: the header is no valid JSON at its byte {} (parser error {})", label_, at,
+         error.id);
+  }
+
+ private:
+  enum class Place { nothing, top, metadata, entry, shape, offsets };
+
+  std::string here() const {
+    switch (place_) {
+      case Place::nothing:
+        return "the header";
+      case Place::top:
+        return fmt::format("entry {}", Shown{key_});
+      case Place::metadata:
+        return fmt::format("metadata {}", Shown{key_});
+      default:
+        return fmt::format("tensor {}, {}", Shown{entry_.name}, Shown{key_});
+    }
+  }
+
+  [[noreturn]] void unexpected(const char* what) const {
+    fail("safetensors: {}: {}: {} is out of place", label_, here(), what);
+  }
+
+  void set_dtype(const std::string& text) {
+    const auto* found = std::find_if(format_dtypes.begin(), format_dtypes.end(),
+                                     [&](const FormatDType& f) { return text == f.name; });
+    check(found != format_dtypes.end(),
+          "safetensors: {}: tensor {} has dtype {}; F32, F64, I64 and BOOL can be read, convert the others "
+          "first",
+          label_, Shown{entry_.name}, Shown{text});
+    entry_.dtype = found->dtype;
+  }
+
+  void finish_entry() {
+    check(has_dtype_, "safetensors: {}: tensor {} has no dtype", label_, Shown{entry_.name});
+    check(has_shape_, "safetensors: {}: tensor {} has no shape", label_, Shown{entry_.name});
+    check(offsets_ && offsets_->size() == 2, "safetensors: {}: tensor {} has no two data_offsets", label_,
+          Shown{entry_.name});
+    entry_.begin = (*offsets_)[0];
+    entry_.end = (*offsets_)[1];
+    header_.entries.push_back(std::move(entry_));
+  }
+
+  const std::string& label_;
+  SafetensorsHeader header_;
+  Place place_ = Place::nothing;
+  std::string key_;
+  SafetensorsEntry entry_;
+  bool has_metadata_ = false;
+  bool has_dtype_ = false;
+  bool has_shape_ = false;
+  std::optional<std::vector<std::uint64_t>> offsets_;
+};
+
+/// The first name that two entries have, or nothing.
+std::optional<std::string_view> repeated_name(const std::vector<SafetensorsEntry>& entries) {
+  std::vector<std::string_view> names;
+  names.reserve(entries.size());
+  for (const SafetensorsEntry& e : entries) names.push_back(e.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  return twice == names.end() ? std::nullopt : std::optional(*twice);
+}
+
+/// The bytes of an entry's numbers by dtype and shape; throws when that does not fit 63 bits.
+std::uint64_t byte_count(const SafetensorsEntry& e, const std::string& label) {
+  auto bytes = static_cast<std::int64_t>(item_size(e.dtype));
+  if (std::find(e.shape.begin(), e.shape.end(), 0) != e.shape.end()) return 0;
+  for (std::int64_t size : e.shape) {
+    check(!__builtin_mul_overflow(bytes, size, &bytes),
+          "safetensors: {}: tensor {}: shape {} has more than 2^63 - 1 bytes", label, Shown{e.name}, e.shape);
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
+
+/// Throws unless the entries cover the `data_bytes` bytes behind the header exactly.
+void check_places(const std::vector<SafetensorsEntry>& entries, std::uint64_t data_bytes,
+                  const std::string& label) {
+  std::vector<const SafetensorsEntry*> order;
+  order.reserve(entries.size());
+  for (const SafetensorsEntry& e : entries) {
+    check(e.begin <= e.end, "safetensors: {}: tensor {} begins at byte {} and ends at {}", label,
+          Shown{e.name}, e.begin, e.end);
+    check(e.end <= data_bytes, "safetensors: {}: tensor {} ends at byte {} of {}; is the file cut off?",
+          label, Shown{e.name}, e.end, data_bytes);
+    const std::uint64_t bytes = byte_count(e, label);
+    check(bytes == e.end - e.begin, "safetensors: {}: tensor {}: {} {} needs {} bytes, data_offsets give {}",
+          label, Shown{e.name}, format_name(e.dtype), e.shape, bytes, e.end - e.begin);
+    order.push_back(&e);
+  }
+  std::sort(order.begin(), order.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
+  std::uint64_t at = 0;
+  for (const SafetensorsEntry* e : order) {
+    check(e->begin >= at, "safetensors: {}: tensor {} begins at byte {} within the one that ends at {}",
+          label, Shown{e->name}, e->begin, at);
+    check(e->begin == at, "safetensors: {}: bytes {} to {} belong to no tensor", label, at, e->begin);
+    at = e->end;
+  }
+  check(at == data_bytes, "safetensors: {}: bytes {} to {} at the end belong to no tensor", label, at,
+        data_bytes);
+}
+
+std::string json_text(std::string_view text, const char* what) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    fail("safetensors: the {} {} is not UTF-8", what, Shown{text});
+  }
+}
+
+}  // namespace
+
+SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_t data_bytes,
+                                           const std::string& label) {
+  check(text.starts_with('{'),
+        "safetensors: {}: the header does not begin with '{{'; it is no safetensors file", label);
+  // The JSON parser would take a zero byte for the end of its input.
+  check(text.find('\0') == std::string::npos, "safetensors: {}: the header has a zero byte", label);
+  HeaderReader reader(label);
+  nlohmann::json::sax_parse(text, &reader);
+  SafetensorsHeader header = reader.take();
+  if (const auto twice = repeated_name(header.entries))
+    fail("safetensors: {}: tensor {} comes twice", label, Shown{*twice});
+  check_places(header.entries, data_bytes, label);
+  return header;
+}
+
+std::string format_safetensors_header(const SafetensorsHeader& header) {
+  if (const auto twice = repeated_name(header.entries))
+    fail("safetensors: two tensors are named {}", Shown{*twice});
+  std::string text = "{";
+  const auto separate = [&] { text += text.back() == '{' ? "" : ","; };
+  if (!header.metadata.empty()) {
+    text += fmt::format("\"{}\":{{", metadata_key);
+    for (const auto& [key, value] : header.metadata) {
+      separate();
+      text += json_text(key, "metadata key") + ':' + json_text(value, "metadata value");
+    }
+    text += '}';
+  }
+  for (const SafetensorsEntry& e : header.entries) {
+    check(e.name != metadata_key, "safetensors: a tensor cannot be named {}", metadata_key);
+    separate();
+    text +=
+        fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                    json_text(e.name, "name"), format_name(e.dtype), fmt::join(e.shape, ","), e.begin, e.end);
+  }
+  text += '}';
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  check(text.size() <= max_safetensors_header,
+        "safetensors: the header of {} tensors has {} bytes; the most is {}", header.entries.size(),
+        text.size(), max_safetensors_header);
+  return text;
+}
+
+}  // namespace rill::detail

@@ -1,0 +1,251 @@
+#include <rill/core/memory.h>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <rill/core/error.h>
+#include <rill/core/memory/large_blocks.h>
+#include <rill/core/memory/system_count.h>
+#include <rill/core/parallel/fork.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RILL_BYPASS_CACHE 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RILL_BYPASS_CACHE 1
+#endif
+#endif
+#ifndef RILL_BYPASS_CACHE
+#define RILL_BYPASS_CACHE 0
+#endif
+
+namespace rill::memory {
+namespace {
+
+constexpr std::size_t alignment = 64;
+constexpr std::size_t small_limit = std::size_t{256} << 10;  // above: large blocks
+constexpr std::int64_t thread_cache_limit = std::int64_t{128} << 20;
+constexpr std::size_t classes = 64;
+
+struct SizeClass {
+  std::size_t index;
+  std::size_t bytes;
+};
+
+/// 64, 128, … 512, then four classes a doubling: at most a fifth of a block is waste.
+SizeClass size_class(std::size_t bytes) noexcept {
+  const std::size_t units = std::max<std::size_t>((bytes + alignment - 1) / alignment, 1);
+  if (units <= 8) return {units - 1, units * alignment};
+  const int top = std::bit_width(units - 1) - 1;  // 2^top < units <= 2^(top + 1), top >= 3
+  const std::size_t quarter = std::size_t{1} << (top - 2);
+  const std::size_t step = (units - (std::size_t{1} << top) + quarter - 1) / quarter;  // 1 … 4
+  return {8 + static_cast<std::size_t>(top - 3) * 4 + step - 1,
+          ((std::size_t{1} << top) + step * quarter) * alignment};
+}
+
+constinit detail::SystemCount counted;
+
+/// Never destroyed: tensors may outlive every other static object.
+detail::LargeBlocks& large_blocks() noexcept {
+  static detail::LargeBlocks& instance = *new detail::LargeBlocks(counted);
+  return instance;
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+void* take_from_system(std::size_t bytes) noexcept {
+  void* block = std::aligned_alloc(alignment, bytes);
+  if (block) counted.took(static_cast<std::int64_t>(bytes));
+  return block;
+}
+
+void return_to_system(void* block, std::size_t bytes) noexcept {
+  std::free(block);
+  counted.gave_back(static_cast<std::int64_t>(bytes));
+}
+
+#if RILL_BYPASS_CACHE
+std::size_t whole_units(std::size_t bytes) noexcept {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+void* take_large(std::size_t bytes) noexcept { return take_from_system(whole_units(bytes)); }
+void give_large(void* block, std::size_t bytes) noexcept { return_to_system(block, whole_units(bytes)); }
+#else
+void* take_large(std::size_t bytes) noexcept { return large_blocks().take(bytes); }
+void give_large(void* block, std::size_t bytes) noexcept { large_blocks().give(block, bytes); }
+#endif
+
+class ThreadCache;
+constinit std::mutex registry_mutex;
+std::vector<ThreadCache*>& registry() noexcept {
+  static std::vector<ThreadCache*>& instance = *new std::vector<ThreadCache*>;
+  return instance;
+}
+
+/// All locks of this file. What threads that a child does not have kept for themselves is lost to it, and
+/// counts as cached.
+struct Locks {
+  void lock() noexcept {
+    registry_mutex.lock();
+    large_blocks().lock();
+  }
+  void unlock() noexcept {
+    large_blocks().unlock();
+    registry_mutex.unlock();
+  }
+};
+constinit Locks locks;
+[[maybe_unused]] const bool whole_over_forks = rill::detail::hold_over_forks<locks>();
+
+/// The calling thread's free lists. Only the owner changes them; `cached` is read by stats() of any thread.
+class ThreadCache {
+ public:
+  ThreadCache() {
+    std::lock_guard lock(registry_mutex);
+    registry().push_back(this);
+  }
+  ~ThreadCache() {
+    drain();
+    std::lock_guard lock(registry_mutex);
+    std::erase(registry(), this);
+  }
+
+  void* take(SizeClass c) noexcept {
+    FreeBlock* block = lists_[c.index];
+    if (!block) return nullptr;
+    lists_[c.index] = block->next;
+    add(-static_cast<std::int64_t>(c.bytes));
+    return block;
+  }
+
+  /// A full cache is emptied: what it held was of sizes no longer asked for.
+  void give(void* block, SizeClass c) noexcept {
+    if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) drain();
+    lists_[c.index] = new (block) FreeBlock{lists_[c.index]};
+    add(static_cast<std::int64_t>(c.bytes));
+  }
+
+  void drain() noexcept {
+    for (std::size_t i = 0; i < classes; ++i) {
+      while (FreeBlock* block = lists_[i]) {
+        lists_[i] = block->next;
+        return_to_system(block, bytes_of(i));
+      }
+    }
+    cached_.store(0, std::memory_order_relaxed);
+  }
+
+  std::int64_t cached() const noexcept { return cached_.load(std::memory_order_relaxed); }
+
+ private:
+  void add(std::int64_t bytes) noexcept { cached_.store(cached() + bytes, std::memory_order_relaxed); }
+  static std::size_t bytes_of(std::size_t index) noexcept {
+    if (index < 8) return (index + 1) * alignment;
+    const std::size_t top = 3 + (index - 8) / 4;
+    return ((std::size_t{1} << top) + ((index - 8) % 4 + 1) * (std::size_t{1} << (top - 2))) * alignment;
+  }
+
+  std::array<FreeBlock*, classes> lists_{};
+  std::atomic<std::int64_t> cached_{0};
+};
+
+/// Null before the thread's first block and after the thread's end.
+thread_local ThreadCache* current = nullptr;
+thread_local bool ended = false;
+
+struct ThreadCacheOwner {
+  ThreadCacheOwner() { current = new ThreadCache; }
+  ~ThreadCacheOwner() {
+    delete std::exchange(current, nullptr);
+    ended = true;
+  }
+};
+
+[[gnu::noinline]] ThreadCache* start_cache() noexcept {
+  if (ended) return nullptr;
+  thread_local ThreadCacheOwner owner;
+  return current;
+}
+
+ThreadCache* thread_cache() noexcept { return current ? current : start_cache(); }
+
+/// A block of `take(bytes)`, which is null when the system has none.
+[[gnu::noinline]] void* insist(void* (*take)(std::size_t), std::size_t bytes) {
+  void* block = take(bytes);
+  if (!block) {
+    trim();
+    block = take(bytes);
+  }
+  check(block != nullptr,
+        "memory: the system has no block of {} bytes ({} bytes are in use); use smaller sizes or batches",
+        bytes, counted.bytes());
+  return block;
+}
+
+[[gnu::noinline]] void* find_large(std::size_t bytes) {
+  check(bytes <= PTRDIFF_MAX - small_limit, "memory: a block of {} bytes cannot exist", bytes);
+  return insist(take_large, bytes);
+}
+
+void* find_block(std::size_t bytes) {
+  if (bytes > small_limit) return find_large(bytes);
+  const SizeClass c = size_class(bytes);
+  ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
+  void* block = cache ? cache->take(c) : nullptr;
+  return block ? block : insist(take_from_system, c.bytes);
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes) {
+  void* block = find_block(bytes);
+#ifndef NDEBUG
+  std::memset(block, 0xff, bytes);  // reads as NaN
+#endif
+  return block;
+}
+
+void deallocate(void* block, std::size_t bytes) noexcept {
+  if (!block) return;
+  if (bytes > small_limit) return give_large(block, bytes);
+  const SizeClass c = size_class(bytes);
+  ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
+  cache ? cache->give(block, c) : return_to_system(block, c.bytes);
+}
+
+Stats stats() noexcept {
+  std::int64_t cached = large_blocks().cached();
+  {
+    std::lock_guard lock(registry_mutex);
+    for (const ThreadCache* cache : registry()) cached += cache->cached();
+  }
+  const std::int64_t held = counted.bytes();
+  return {held - cached, cached, held, counted.peak(), counted.allocations()};
+}
+
+void trim() noexcept {
+  large_blocks().trim();
+  if (current) current->drain();
+#if defined(__GLIBC__)
+  malloc_trim(0);  // or small blocks stay with the C library
+#endif
+}
+
+void set_cache_limit(std::int64_t bytes) noexcept {
+  large_blocks().set_limit(std::max<std::int64_t>(bytes, 0));
+}
+
+}  // namespace rill::memory

@@ -1,0 +1,197 @@
+#include <rill/core/memory/large_blocks.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <utility>
+
+namespace rill::memory::detail {
+namespace {
+
+/// What is reserved at a time where addresses are short.
+constexpr std::int64_t few_addresses = std::int64_t{64} << 20;
+
+/// Addresses without memory, or null; at `start` with MAP_FIXED, in place of what is there.
+char* map_addresses(char* start, std::int64_t bytes, int flags) noexcept {
+  // Not MAP_NORESERVE, which would turn off the system's check that it has as much as is made usable later.
+  void* mapped =
+      ::mmap(start, static_cast<std::size_t>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped);
+}
+
+bool make_usable(char* start, std::int64_t bytes) noexcept {
+  return ::mprotect(start, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE) == 0;
+}
+
+/// A new mapping in place of MADV_DONTNEED: it ends the claim to memory as well (strict overcommitment,
+/// RLIMIT_DATA), and no huge page fills the gap.
+bool return_to_system(char* start, std::int64_t bytes) noexcept {
+  return map_addresses(start, bytes, MAP_FIXED) != nullptr;
+}
+
+}  // namespace
+
+LargeBlocks::LargeBlocks(SystemCount& counted, std::int64_t range)
+    : counted_(counted), page_(::sysconf(_SC_PAGESIZE)), range_(whole_pages(range)) {}
+
+void* LargeBlocks::take(std::size_t size) noexcept {
+  const std::int64_t bytes = whole_pages(static_cast<std::int64_t>(size));
+  std::lock_guard lock(mutex_);
+  auto at = first_fit(bytes);
+  if (at == free_.end() && reserve(bytes)) at = first_fit(bytes);
+  if (at == free_.end()) return nullptr;
+  char* block = at->first;
+  const std::int64_t resident = resident_bytes(at, bytes);
+  if (resident < bytes && !make_usable(block, bytes)) return nullptr;
+  cut(at, bytes);
+  cached_ -= resident;
+  in_use_ += bytes;
+  most_in_use_ = std::max(most_in_use_, in_use_);
+  if (resident < bytes) {
+    keep_at_most(most_in_use_ + most_in_use_ / 4 - in_use_);
+    counted_.took(bytes - resident);
+  }
+  return block;
+}
+
+void LargeBlocks::give(void* block, std::size_t size) noexcept {
+  const std::int64_t bytes = whole_pages(static_cast<std::int64_t>(size));
+  std::lock_guard lock(mutex_);
+  in_use_ -= bytes;
+  try {
+    join(free_.emplace(static_cast<char*>(block), Extent{bytes, true}).first);
+    cached_ += bytes;
+  } catch (const std::bad_alloc&) {  // no memory for the list itself: the addresses are lost
+    if (return_to_system(static_cast<char*>(block), bytes)) counted_.gave_back(bytes);
+  }
+  keep_at_most(limit_);
+}
+
+void LargeBlocks::trim() noexcept {
+  std::lock_guard lock(mutex_);
+  keep_at_most(0);
+  most_in_use_ = in_use_;
+}
+
+void LargeBlocks::set_limit(std::int64_t bytes) noexcept {
+  std::lock_guard lock(mutex_);
+  limit_ = bytes;
+  keep_at_most(limit_);
+}
+
+std::int64_t LargeBlocks::cached() noexcept {
+  std::lock_guard lock(mutex_);
+  return cached_;
+}
+
+/// The lowest free extent that has, with those that touch it from above, `bytes`; or the end.
+LargeBlocks::Free::iterator LargeBlocks::first_fit(std::int64_t bytes) noexcept {
+  auto first = free_.begin();
+  std::int64_t length = 0;
+  for (auto at = free_.begin(); at != free_.end(); ++at) {
+    if (at->first != first->first + length) {
+      first = at;
+      length = 0;
+    }
+    length += at->second.bytes;
+    if (length >= bytes) return first;
+  }
+  return free_.end();
+}
+
+/// Of the first `bytes` from `at` on, those that are resident.
+std::int64_t LargeBlocks::resident_bytes(Free::iterator at, std::int64_t bytes) noexcept {
+  std::int64_t resident = 0;
+  for (; bytes > 0; ++at) {
+    if (at->second.resident) resident += std::min(bytes, at->second.bytes);
+    bytes -= at->second.bytes;
+  }
+  return resident;
+}
+
+/// Adds a range of addresses for `bytes` at least; false when there is none or the system has no such block.
+bool LargeBlocks::reserve(std::int64_t bytes) noexcept {
+  std::int64_t range = std::max(range_, bytes);
+  char* start = map_addresses(nullptr, range, 0);
+  if (!start) {  // the process may be limited, and others need addresses too
+    range = std::max(bytes, few_addresses);
+    start = map_addresses(nullptr, range, 0);
+  }
+  if (!start && range > bytes) {
+    range = bytes;
+    start = map_addresses(nullptr, range, 0);
+  }
+  if (!start) return false;
+  try {
+    // Tried at once, lest addresses stay reserved for a block that cannot be.
+    if (make_usable(start, bytes)) {
+      join(free_.emplace(start, Extent{range, false}).first);
+      return true;
+    }
+  } catch (const std::bad_alloc&) {  // no memory for the list itself
+  }
+  ::munmap(start, static_cast<std::size_t>(range));
+  return false;
+}
+
+/// Takes the first `bytes` from `at` on out of what is free. Allocates nothing, so it cannot fail.
+void LargeBlocks::cut(Free::iterator at, std::int64_t bytes) noexcept {
+  while (bytes > 0) {
+    auto node = free_.extract(at++);
+    const std::int64_t part = std::min(bytes, node.mapped().bytes);
+    bytes -= part;
+    if (part == node.mapped().bytes) continue;
+    node.key() += part;
+    node.mapped().bytes -= part;
+    free_.insert(std::move(node));
+  }
+}
+
+/// Makes one of a free extent and the neighbours that are like it.
+LargeBlocks::Free::iterator LargeBlocks::join(Free::iterator at) noexcept {
+  const auto swallow_next = [&](Free::iterator low) {
+    const auto next = std::next(low);
+    if (next == free_.end() || low->first + low->second.bytes != next->first) return false;
+    if (low->second.resident != next->second.resident) return false;
+    low->second.bytes += next->second.bytes;
+    free_.erase(next);
+    return true;
+  };
+  swallow_next(at);
+  if (at == free_.begin()) return at;
+  const auto previous = std::prev(at);
+  return swallow_next(previous) ? previous : at;
+}
+
+/// Gives what is free back, the highest addresses first, until at most `bytes` are kept.
+void LargeBlocks::keep_at_most(std::int64_t bytes) noexcept try {
+  for (auto at = free_.end(); cached_ > bytes && at != free_.begin();) {
+    --at;
+    if (!at->second.resident) continue;
+    at = upper_part(at, std::min(at->second.bytes, whole_pages(cached_ - bytes)));
+    if (!return_to_system(at->first, at->second.bytes)) {
+      join(at);
+      return;
+    }
+    cached_ -= at->second.bytes;
+    counted_.gave_back(at->second.bytes);
+    at->second.resident = false;
+    at = join(at);
+  }
+} catch (const std::bad_alloc&) {  // no memory for the list itself: more is kept
+}
+
+/// Makes the highest `bytes` of a free extent one of their own.
+LargeBlocks::Free::iterator LargeBlocks::upper_part(Free::iterator at, std::int64_t bytes) {
+  Extent& lower = at->second;
+  if (bytes == lower.bytes) return at;
+  const auto upper =
+      free_.emplace_hint(std::next(at), at->first + (lower.bytes - bytes), Extent{bytes, lower.resident});
+  lower.bytes -= bytes;
+  return upper;
+}
+
+}  // namespace rill::memory::detail

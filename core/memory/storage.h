@@ -1,0 +1,58 @@
+/// The bytes behind one or more tensors: reference counted, with a version that every change moves on.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include <rill/core/memory.h>
+#include <rill/core/memory/ref.h>
+
+namespace rill {
+
+/// Something derived from a storage's contents (a packed weight) and kept with it until they change.
+class StorageCache {
+ public:
+  virtual ~StorageCache() = default;
+  /// The contents are to change: lets go of what was made of them.
+  virtual void drop() noexcept = 0;
+};
+
+/// Header and data in one block: the data start 64 bytes behind the header.
+class alignas(64) Storage : public RefCounted {
+ public:
+  static Ref<Storage> create(std::size_t bytes) {
+    void* block = memory::allocate(sizeof(Storage) + bytes);
+    return Ref<Storage>::adopt(new (block) Storage(bytes));
+  }
+  static void destroy(Storage* storage) noexcept {
+    const std::size_t bytes = sizeof(Storage) + storage->bytes_;
+    delete storage->cache_.load(std::memory_order_relaxed);
+    storage->~Storage();
+    memory::deallocate(storage, bytes);
+  }
+
+  std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(Storage); }
+  std::size_t bytes() const noexcept { return bytes_; }
+  /// How often the contents were open to change.
+  std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void bump_version() noexcept {
+    version_.store(version() + 1, std::memory_order_relaxed);
+    if (StorageCache* present = cache_.load(std::memory_order_acquire)) present->drop();
+  }
+
+  /// The one cached companion; owned by the storage. Callers guard concurrent changes.
+  std::atomic<StorageCache*>& cache() noexcept { return cache_; }
+
+ private:
+  explicit Storage(std::size_t bytes) noexcept : bytes_(bytes) {}
+  ~Storage() = default;
+
+  std::atomic<std::uint32_t> version_{0};
+  std::size_t bytes_;
+  std::atomic<StorageCache*> cache_{nullptr};
+};
+static_assert(sizeof(Storage) == 64);
+
+}  // namespace rill

@@ -1,0 +1,355 @@
+#include <rill/core/parallel.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <rill/core/error.h>
+#include <rill/core/parallel/processors.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rill {
+namespace {
+
+// --- The floating-point setting of a thread ---
+
+#if defined(__x86_64__)
+constexpr std::uint64_t flush_bits = 0x8040;   // MXCSR: flush to zero, denormals are zero
+constexpr std::uint64_t status_bits = 0x003f;  // flags of what happened, not a setting
+std::uint64_t read_float_mode() noexcept { return _mm_getcsr(); }
+void write_float_mode(std::uint64_t mode) noexcept { _mm_setcsr(static_cast<unsigned>(mode)); }
+void relax() noexcept { _mm_pause(); }
+#elif defined(__aarch64__)
+constexpr std::uint64_t flush_bits = std::uint64_t{1} << 24;  // FPCR: flush to zero
+constexpr std::uint64_t status_bits = 0;
+std::uint64_t read_float_mode() noexcept {
+  std::uint64_t mode = 0;
+  __asm__ __volatile__("mrs %0, fpcr" : "=r"(mode));
+  return mode;
+}
+void write_float_mode(std::uint64_t mode) noexcept { __asm__ __volatile__("msr fpcr, %0" : : "r"(mode)); }
+void relax() noexcept { __asm__ __volatile__("yield"); }
+#else
+constexpr std::uint64_t flush_bits = 0;
+constexpr std::uint64_t status_bits = 0;
+std::uint64_t read_float_mode() noexcept { return 0; }
+void write_float_mode(std::uint64_t) noexcept {}
+void relax() noexcept {}
+#endif
+
+void take_float_mode(std::uint64_t mode) noexcept {
+  const std::uint64_t own = read_float_mode();
+  if ((own ^ mode) & ~status_bits) write_float_mode((mode & ~status_bits) | (own & status_bits));
+}
+
+// --- The number of threads ---
+
+constexpr int most_threads = 1024;
+
+std::atomic<int> wanted_threads{0};  // 0 until it is first asked for or set
+
+std::optional<int> environment_threads(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  const std::string_view value(text);
+  int n = 0;
+  const auto [end, error] = std::from_chars(value.begin(), value.end(), n);
+  const bool whole = error == std::errc() && end == value.end() && n >= 1 && n <= most_threads;
+  return whole ? n : 0;
+}
+
+// --- The team ---
+
+constexpr std::chrono::microseconds spin_time{50};
+
+// Polls until done() or for spin_time; returns whether done().
+template <class Done>
+bool spin_until(Done done) noexcept {
+  const auto end = std::chrono::steady_clock::now() + spin_time;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (done()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return done();
+}
+
+// Whether this thread works for a region now: what it starts then runs on it alone.
+constinit thread_local bool in_region = false;
+
+// One parallel_for: pieces are claimed by counting `next` up.
+struct Job {
+  detail::ParallelBody body;
+  void* context;
+  std::int64_t n;
+  std::int64_t piece;
+  std::int64_t pieces;
+  std::uint64_t float_mode;
+  std::atomic<std::int64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // of the one that set `failed`
+
+  void run_pieces() noexcept {
+    for (;;) {
+      const std::int64_t index = next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= pieces) return;
+      try {
+        body(context, index * piece, std::min((index + 1) * piece, n));
+      } catch (...) {
+        if (!failed.exchange(true)) error = std::current_exception();
+        next.store(pieces, std::memory_order_relaxed);
+      }
+    }
+  }
+};
+
+// The threads beside the caller's. Whoever runs a region publishes a job, opens the gate, works itself,
+// closes the gate and waits for those inside: a thread that has not woken by then finds the gate closed and
+// is not waited for.
+class Team {
+ public:
+  explicit Team(int size) : size_(size) {
+    // Signals belong to the threads of the program.
+    sigset_t all;
+    sigset_t previous;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    try {
+      for (int i = 1; i < size; ++i) workers_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The system grants no more threads; those there are do all the work.
+    }
+    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  }
+
+  ~Team() {
+    stopping_.store(true);
+    gate_.fetch_add(one_epoch);
+    gate_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const noexcept { return size_; }
+
+  void run(Job& job) noexcept {
+    job_ = &job;
+    // The count is 0 and the gate closed, so this is the next epoch, open.
+    gate_.fetch_add(one_epoch | open);
+    const auto helpers = std::min<std::int64_t>(job.pieces - 1, std::ssize(workers_));
+    if (helpers == std::ssize(workers_)) {
+      gate_.notify_all();
+    } else {
+      for (std::int64_t i = 0; i < helpers; ++i) gate_.notify_one();
+    }
+    job.run_pieces();
+    gate_.fetch_and(~open);
+    wait_until_left();
+  }
+
+  // In the child of a fork: the threads are gone, nobody is inside any more.
+  void abandon() noexcept { gate_.fetch_and(~count_mask); }
+
+ private:
+  // The gate: an epoch, whether it is open, and how many workers are inside.
+  static constexpr std::uint32_t count_mask = 0x3ff;
+  static constexpr std::uint32_t open = 0x400;
+  static constexpr std::uint32_t one_epoch = 0x800;
+  static_assert(most_threads - 1 <= count_mask);
+
+  static std::uint32_t epoch(std::uint32_t gate) noexcept { return gate / one_epoch; }
+
+  void work() noexcept {
+    in_region = true;
+    std::uint32_t seen = 0;
+    for (;;) {
+      std::uint32_t gate = next_gate(seen);
+      if (stopping_.load()) return;
+      seen = epoch(gate);
+      while ((gate & open) && epoch(gate) == seen) {
+        if (!gate_.compare_exchange_weak(gate, gate + 1)) continue;
+        take_float_mode(job_->float_mode);
+        job_->run_pieces();
+        leave();
+        break;
+      }
+    }
+  }
+
+  // Waits for an epoch other than `seen`.
+  std::uint32_t next_gate(std::uint32_t seen) noexcept {
+    std::uint32_t gate = gate_.load();
+    const auto changed = [&] {
+      gate = gate_.load();
+      return epoch(gate) != seen;
+    };
+    if (spin_until(changed)) return gate;
+    while (epoch(gate) == seen) {
+      gate_.wait(gate);
+      gate = gate_.load();
+    }
+    return gate;
+  }
+
+  void leave() noexcept {
+    const std::uint32_t before = gate_.fetch_sub(1);
+    if ((before & open) == 0 && (before & count_mask) == 1) {
+      departures_.fetch_add(1);
+      departures_.notify_one();
+    }
+  }
+
+  void wait_until_left() noexcept {
+    const auto left = [this] { return (gate_.load() & count_mask) == 0; };
+    if (left() || spin_until(left)) return;
+    for (;;) {
+      const std::uint32_t before = departures_.load();
+      if (left()) return;
+      departures_.wait(before);
+    }
+  }
+
+  const int size_;  // asked for, the caller's thread included
+  std::vector<std::thread> workers_;
+  Job* job_ = nullptr;  // valid while the gate is open or somebody is inside
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<std::uint32_t> gate_{0};
+  alignas(64) std::atomic<std::uint32_t> departures_{0};
+};
+
+// Who sets `team_taken` owns `team`. A second thread that starts a region meanwhile runs it alone.
+std::atomic<bool> team_taken{false};
+Team* team = nullptr;
+Team* abandoned_team =
+    nullptr;  // the parent's, whose threads do not exist here: it can neither be used nor destroyed
+
+void after_fork_in_child() noexcept {
+  if (team != nullptr) {
+    team->abandon();
+    abandoned_team = team;
+    team = nullptr;
+  }
+  team_taken.store(false);
+}
+[[maybe_unused]] const int forks_handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+
+// Makes `team` have `size` threads; the caller owns it.
+void fit_team(int size) {
+  if (team != nullptr && team->size() == size) return;
+  delete team;
+  team = nullptr;
+  team = new Team(size);
+}
+
+// Ends the threads at exit. Regions of later destructors find the team taken and run on their own thread, as
+// they do if exit is called while another thread is in a region.
+struct TeamEnd {
+  ~TeamEnd() {
+    if (in_region || team_taken.exchange(true)) return;
+    delete team;
+    team = nullptr;
+  }
+} team_end;
+
+// What a thread holds while it runs a region.
+class RegionOwner {
+ public:
+  RegionOwner() noexcept : owns_(!team_taken.exchange(true)) { in_region = owns_; }
+  ~RegionOwner() {
+    if (!owns_) return;
+    in_region = false;
+    team_taken.store(false);
+  }
+  RegionOwner(const RegionOwner&) = delete;
+  RegionOwner& operator=(const RegionOwner&) = delete;
+
+  bool owns() const noexcept { return owns_; }
+
+ private:
+  bool owns_;
+};
+
+}  // namespace
+
+int num_threads() {
+  const int n = wanted_threads.load(std::memory_order_relaxed);
+  if (n > 0) [[likely]]
+    return n;
+  const int first = detail::initial_threads();
+  int none = 0;
+  wanted_threads.compare_exchange_strong(none, first);
+  return wanted_threads.load();
+}
+
+void set_num_threads(int n) {
+  check(n >= 1 && n <= most_threads, "set_num_threads: {} is outside 1..{}", n, most_threads);
+  wanted_threads.store(n);
+}
+
+namespace detail {
+
+int initial_threads() {
+  if (const auto n = environment_threads("RILL_NUM_THREADS")) {
+    check(*n > 0, "num_threads: RILL_NUM_THREADS is '{}'; set it to a number from 1 to {}",
+          std::getenv("RILL_NUM_THREADS"), most_threads);
+    return *n;
+  }
+  // OpenMP's variable may also hold a list for nested regions, which says nothing about rill.
+  if (const auto n = environment_threads("OMP_NUM_THREADS"); n && *n > 0) return *n;
+  return std::min(usable_processors(), most_threads);
+}
+
+bool may_fork() { return !in_region && num_threads() > 1; }
+
+void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
+  const int threads = num_threads();
+  // Some pieces for each thread even out the load; borders on cache lines keep threads apart.
+  const std::int64_t most_pieces = std::int64_t{4} * threads;
+  std::int64_t piece = std::max({grain, (n - 1) / most_pieces + 1, std::int64_t{1}});
+  if (piece >= 1024) piece = (piece + 63) / 64 * 64;
+  const std::int64_t pieces = (n - 1) / piece + 1;
+
+  RegionOwner owner;
+  if (!owner.owns() || pieces == 1) return body(context, 0, n);
+  fit_team(threads);
+  Job job{.body = body,
+          .context = context,
+          .n = n,
+          .piece = piece,
+          .pieces = pieces,
+          .float_mode = read_float_mode(),
+          .error = nullptr};
+  team->run(job);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace detail
+
+FlushDenormals::FlushDenormals() noexcept : saved_(read_float_mode()) {
+  if ((saved_ & flush_bits) != flush_bits) write_float_mode(saved_ | flush_bits);
+}
+
+FlushDenormals::~FlushDenormals() {
+  const std::uint64_t now = read_float_mode();
+  const std::uint64_t before = (now & ~flush_bits) | (saved_ & flush_bits);
+  if (now != before) write_float_mode(before);
+}
+
+}  // namespace rill

@@ -1,0 +1,186 @@
+#include <translator/cli/commands.h>
+
+#include <exception>
+#include <functional>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <rill/core/error.h>
+#include <rill/core/io/file.h>
+#include <rill/core/parallel.h>
+#include <translator/text/text.h>
+
+namespace translator {
+namespace {
+
+/// What the chosen command does; filled while the command line is parsed.
+using Action = std::function<void()>;
+
+const CLI::Range seeds(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
+
+/// Refuses an empty name, as of a shell variable that is not set.
+const CLI::Validator named([](const std::string& name) { return name.empty() ? "the name is empty" : ""; },
+                           "");
+
+void add_threads(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads, "threads (default: all this process may use)")
+      ->check(CLI::Range(1, 1024));
+}
+
+CLI::Option* add_model(CLI::App& app, std::string& folder) {
+  return app.add_option("--model", folder, "the model's folder")->required()->check(named);
+}
+
+void add_beam(CLI::App& app, std::int64_t& beam) {
+  app.add_option("--beam", beam, "sentences followed at once; 1 is greedy")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+}
+
+template <class T>
+void add_choice(CLI::App& app, const std::string& name, T& value, const std::map<std::string, T>& choices,
+                const std::string& text) {
+  std::vector<std::string> names;
+  std::string current;
+  for (const auto& [choice, meaning] : choices) {
+    names.push_back(choice);
+    if (meaning == value) current = choice;
+  }
+  app.add_option_function<std::string>(
+         name, [&value, choices](const std::string& choice) { value = choices.at(choice); }, text)
+      ->check(CLI::IsMember(names).description(""))
+      ->default_str(current);
+}
+
+/// The files that pairs are read from.
+void add_files(CLI::App& app, std::string& pairs, std::string& source, std::string& target,
+               const std::string& without) {
+  auto* tsv = app.add_option("--pairs", pairs, "TSV file: source TAB target" + without)->check(named);
+  auto* sources =
+      app.add_option("--source", source, "parallel files: the sentences,")->excludes(tsv)->check(named);
+  auto* targets = app.add_option("--target", target, "and their translations")->excludes(tsv)->check(named);
+  sources->needs(targets);
+  targets->needs(sources);
+}
+
+void add_shape(CLI::App& app, ModelOptions& o) {
+  using rill::nn::Cell;
+  const auto size = CLI::Range(std::int64_t{1}, std::int64_t{65536});
+  add_choice<Cell>(app, "--cell", o.cell, {{"gru", Cell::gru}, {"rau", Cell::rau}}, "gru or rau");
+  app.add_option("--embedding", o.embedding, "size of the embeddings")->check(size)->capture_default_str();
+  app.add_option("--hidden", o.hidden, "size of the states")->check(size)->capture_default_str();
+  app.add_option("--layers", o.layers, "layers of the encoder")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  add_choice<bool>(app, "--bidirectional", o.bidirectional, {{"on", true}, {"off", false}}, "on or off");
+  add_choice<bool>(app, "--attention", o.attention, {{"additive", true}, {"none", false}},
+                   "additive or none");
+  app.add_option("--dropout", o.dropout, "of embeddings and output features")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+}
+
+void add_training(CLI::App& app, TrainingOptions& o) {
+  const auto number = [&](const char* name, auto& value, const char* text, auto lo, auto hi) {
+    app.add_option(name, value, text)->check(CLI::Range(lo, hi))->capture_default_str();
+  };
+  number("--epochs", o.epochs, "at most so many", 1, 1000000);
+  number("--batch", o.batch, "sentences a step", 1, 65536);
+  app.add_option("--lr", o.lr, "learning rate of Adam")->check(CLI::PositiveNumber)->capture_default_str();
+  number("--clip", o.clip, "largest norm of the gradients; 0: any", 0.0, 1e30);
+  number("--label-smoothing", o.label_smoothing, "share of probability spread over all words", 0.0, 1.0);
+  app.add_option("--seed", o.seed, "of all random numbers")->check(seeds)->capture_default_str();
+}
+
+void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) {
+  CLI::App& app = *parent.add_subcommand("train", "learn to translate from sentence pairs");
+  add_files(app, c.pairs, c.source, c.target, " (without files: the embedded corpus)");
+  app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)")
+      ->check(named);
+  add_model(app, c.folder);
+  add_shape(app, c.model);
+  add_training(app, c.training);
+  app.add_option("--min-count", c.min_count, "rarer words are unknown")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--max-length", c.max_length, "pairs with more tokens on a side are dropped")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  add_threads(app, threads);
+  app.add_flag("--resume", c.resume, "go on from the model's checkpoint");
+  app.add_flag("--json", c.json, "one JSON object on standard output at the end");
+  app.callback([&c, &action] { action = [&c] { train(c); }; });
+}
+
+void add_evaluate(CLI::App& parent, EvaluateCommand& c, int& threads, Action& action) {
+  CLI::App& app = *parent.add_subcommand("evaluate", "score a model on sentence pairs");
+  add_model(app, c.folder);
+  add_files(app, c.pairs, c.source, c.target, "");
+  add_beam(app, c.beam);
+  add_threads(app, threads);
+  app.add_flag("--json", c.json, "one JSON object on standard output and nothing else");
+  app.callback([&c, &action] {
+    if (c.pairs.empty() && c.source.empty()) throw CLI::RequiredError("--pairs, or --source with --target,");
+    action = [&c] { evaluate(c); };
+  });
+}
+
+/// All the commands' values, alive while the program runs.
+struct Values {
+  TrainCommand train;
+  EvaluateCommand evaluate;
+  std::string folder, sentence, out;
+  std::int64_t beam = 5, count = 20000;
+  std::uint64_t seed = 1;
+  int threads = 0;
+};
+
+void add_commands(CLI::App& app, Values& v, Action& action) {
+  app.require_subcommand(1);
+  add_train(app, v.train, v.threads, action);
+  CLI::App& translate =
+      *app.add_subcommand("translate", "translate the lines of standard input, one line out for each");
+  add_model(translate, v.folder);
+  add_beam(translate, v.beam);
+  add_threads(translate, v.threads);
+  translate.callback([&] { action = [&] { translate_lines(v.folder, v.beam); }; });
+  add_evaluate(app, v.evaluate, v.threads, action);
+  CLI::App& attention = *app.add_subcommand("attention", "draw where a translation looked");
+  add_model(attention, v.folder);
+  attention.add_option("sentence", v.sentence, "a sentence to translate")->required();
+  attention.add_option("--out", v.out, "SVG file to write")->required();
+  attention.callback([&] { action = [&] { draw_attention(v.folder, v.sentence, v.out); }; });
+  CLI::App& corpus = *app.add_subcommand("corpus", "write the embedded English-French pairs");
+  corpus.add_option("--count", v.count, "pairs")->check(CLI::Range(1, 1000000))->capture_default_str();
+  corpus.add_option("--seed", v.seed, "which")->check(seeds)->capture_default_str();
+  corpus.add_option("--out", v.out, "TSV file to write")->required();
+  corpus.callback([&] { action = [&] { write_corpus(v.count, v.seed, v.out); }; });
+}
+
+}  // namespace
+
+int run(int argc, char** argv) try {
+  CLI::App app("Trains and uses a translator: a recurrent encoder and a decoder with additive attention.",
+               "translator");
+  Values values;
+  Action action;
+  add_commands(app, values, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (values.threads > 0) rill::set_num_threads(values.threads);
+  action();
+  rill::flush_stdout();
+  return stop_requested ? 130 : 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "translator: {}\n", safe(error.what()));
+  return 1;
+}
+
+}  // namespace translator

@@ -1,0 +1,86 @@
+/// Additive attention: where in a source a state looks, and what it sees there.
+///
+/// Equations (Bahdanau, Cho and Bengio 2014), for a query h [H] and encoder outputs m_s [M], s < length:
+///   energy_s = tanh(W [h; m_s] + b) = tanh(W_q h + k_s)    with keys k_s = W_k m_s + b, made once per source
+///   weights  = softmax_s(v · energy_s)                     exactly 0 from the row's length on
+///   context  = Σ_s weights_s m_s
+/// A row without a valid position has weights 0, context 0 and finite gradients.
+#pragma once
+
+#include <cstdint>
+
+#include <rill/nn/layers/linear.h>
+#include <rill/nn/module.h>
+
+namespace rill::nn {
+
+/// A batch of sources, prepared for being attended to.
+struct Memory {
+  Tensor values;   ///< encoder outputs [S, B, M]
+  Tensor keys;     ///< their keys [S, B, A]; undefined for a decoder without attention
+  Tensor lengths;  ///< valid positions of each row [B], int64, in 0 … S; undefined: all S
+
+  std::int64_t steps() const { return values.size(0); }
+  std::int64_t batch() const { return values.size(1); }
+  /// The sources `rows` [N] (int64) in that order; a row may repeat, as in beam search.
+  Memory rows(const Tensor& rows) const;
+};
+
+/// What a query has found.
+struct Attended {
+  Tensor context;  ///< [B, M]
+  Tensor weights;  ///< [B, 1, S]
+};
+
+/// softmax(v · tanh(query + keys)) and the values' mean under it, as one op: query [B, A], v [A], memory of B
+/// sources whose keys are [S, B, A]. Backward computes the tanh again instead of keeping S·B·A numbers.
+/// Throws "attention: …" naming both sides where sizes do not fit each other.
+Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory);
+
+namespace reference {
+/// The same, composed of core ops: the definition.
+Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory);
+}  // namespace reference
+
+struct AdditiveAttentionOptions {
+  std::int64_t hidden_size = 0;     ///< H, of the query
+  std::int64_t memory_size = 0;     ///< M, of the encoder outputs; 0: hidden_size
+  std::int64_t attention_size = 0;  ///< A; 0: hidden_size
+};
+
+/// Additive attention with parameters `v` [A] (uniform in ±1/√A), `attn.weight` [A, H + M] and `attn.bias`
+/// [A].
+class AdditiveAttention final : public Module {
+ public:
+  /// Throws when a size is negative or hidden_size is 0.
+  AdditiveAttention(AdditiveAttentionOptions options, Rng& rng);
+
+  /// Projects the keys of encoder outputs [S, B, M], time-major or a transposed batch-first tensor. `lengths`
+  /// [B] int64 in 0 … S, or undefined. Throws when they do not fit each other.
+  Memory prepare(const Tensor& encoder_outputs, const Tensor& lengths = Tensor()) const;
+  /// Attends with hidden [B, H] or [1, B, H].
+  Attended operator()(const Tensor& hidden, const Memory& memory) const;
+
+  /// The part of `attn.weight` that projects a query, [H, A]: the first rows of the stored [H + M, A].
+  Tensor query_weight() const;
+  const Tensor& v() const noexcept { return v_; }
+
+  const AdditiveAttentionOptions& options() const noexcept { return options_; }
+  void members(Members& m) const override;
+
+ private:
+  Tensor key_weight() const;
+
+  AdditiveAttentionOptions options_;
+  Linear attn_;
+  Tensor v_;
+};
+
+namespace detail {
+/// Throws "op: …" unless encoder outputs [S, B, width] and lengths [B] in 0 … S fit each other.
+void check_source(const char* op, const Tensor& values, const Tensor& lengths, std::int64_t width);
+/// Throws "op: …" unless a memory is one of `batch` sources with keys of `size` and all of one dtype.
+void check_memory(const char* op, const Memory& memory, std::int64_t batch, std::int64_t size, DType dtype);
+}  // namespace detail
+
+}  // namespace rill::nn

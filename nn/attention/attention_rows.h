@@ -1,0 +1,75 @@
+/// A memory as the kernels see it: one source after another, by strides. Internal to attention and decoders.
+#pragma once
+
+#include <algorithm>
+
+#include <rill/core/autograd.h>
+#include <rill/core/gemm/blas.h>
+#include <rill/nn/attention/attention.h>
+#include <rill/nn/attention/attention_kernels.h>
+
+namespace rill::nn::detail {
+
+/// Pointers into values [S, B, M], keys [S, B, A] (none without attention) and lengths [B] (none: all S).
+template <class T>
+class AttentionRows {
+ public:
+  AttentionRows(const Tensor& values, const Tensor& keys, const Tensor& lengths)
+      : values_(rill::detail::raw<const T>(values)),
+        lengths_(lengths.defined() ? lengths.data<std::int64_t>() : nullptr),
+        steps_(values.size(0)),
+        width_(values.size(2)),
+        value_step_(values.stride(0)),
+        value_row_(values.stride(1)) {
+    if (!keys.defined()) return;
+    keys_ = rill::detail::raw<const T>(keys);
+    size_ = keys.size(2);
+    key_step_ = keys.stride(0);
+    key_row_ = keys.stride(1);
+  }
+
+  /// Without attention the first position is all that is read, whatever the length.
+  std::int64_t positions(std::int64_t row) const noexcept {
+    if (!keys_) return std::min<std::int64_t>(1, steps_);
+    return lengths_ ? lengths_[row] : steps_;
+  }
+  std::int64_t steps() const noexcept { return steps_; }
+  std::int64_t size() const noexcept { return size_; }
+  std::int64_t width() const noexcept { return width_; }
+
+  kernels::AttentionSource<T> operator[](std::int64_t row) const noexcept {
+    return {.positions = positions(row),
+            .size = size_,
+            .width = width_,
+            .keys = keys_ + row * key_row_,
+            .key_stride = key_step_,
+            .values = values_ + row * value_row_,
+            .value_stride = value_step_};
+  }
+
+ private:
+  const T* values_;
+  const std::int64_t* lengths_;
+  std::int64_t steps_, width_, value_step_, value_row_;
+  const T* keys_ = nullptr;
+  std::int64_t size_ = 0, key_step_ = 0, key_row_ = 0;
+};
+
+/// x itself if its last dimension is dense, else a copy.
+inline Tensor dense_rows(const Tensor& x) {
+  return !x.defined() || x.size(-1) <= 1 || x.stride(-1) == 1 ? x : x.contiguous();
+}
+
+/// The gradient of one row's values: `to` [S, B, M] at `row` = weights [steps, S]ᵀ · dcontext [steps, M]; 0
+/// past the row's length.
+template <class T>
+void values_gradient(const AttentionRows<T>& sources, std::int64_t row, std::int64_t steps, const T* weights,
+                     const T* dcontext, const Tensor& to) noexcept {
+  const std::int64_t valid = sources.positions(row), width = sources.width(), stride = to.size(1) * width;
+  T* values = rill::detail::raw<T>(to) + row * width;
+  kernels::gemm<T>(true, false, valid, width, steps, weights, sources.steps(), dcontext, width, T(0), values,
+                   stride);
+  for (std::int64_t s = valid; s < sources.steps(); ++s) std::fill_n(values + s * stride, width, T(0));
+}
+
+}  // namespace rill::nn::detail

@@ -1,0 +1,47 @@
+#include <rill/nn/layers/packed_linear.h>
+
+#include <algorithm>
+
+#include <rill/core/autograd.h>
+#include <rill/core/gemm/packed_matrix.h>
+#include <rill/core/ops.h>
+#include <rill/core/parallel.h>
+
+namespace rill::nn::detail {
+namespace {
+
+constexpr std::int64_t block_columns = 768;
+constexpr std::int64_t products_of_piece = 200000;  // some 10 microseconds
+
+template <class T>
+void multiply(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& y) {
+  const std::int64_t m = x.size(0), k = x.size(1), n = weight.size(1);
+  const T* from = x.data<T>();
+  const T* offset = bias.defined() ? rill::detail::raw<const T>(bias) : nullptr;
+  T* to = y.data<T>();
+  const std::int64_t blocks = (n + block_columns - 1) / block_columns;
+  const std::int64_t grain = std::max<std::int64_t>(1, products_of_piece / (m * k * block_columns + 1));
+  parallel_for(blocks, grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t at = block * block_columns, columns = std::min(block_columns, n - at);
+      if (offset) {
+        for (std::int64_t i = 0; i < m; ++i) std::copy_n(offset + at, columns, to + i * n + at);
+      }
+      const NoGrad no_grad;
+      packed<T>(weight.narrow(1, at, columns), m)->multiply(m, from, k, offset ? T(1) : T(0), to + at, n);
+    }
+  });
+}
+
+}  // namespace
+
+Tensor packed_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const bool dense = weight.stride(0) == 1 || weight.stride(1) == 1;
+  if (!dense || is_recording({x, weight, bias})) return linear(x, weight, bias);
+  const Tensor rows = x.contiguous(), offset = bias.defined() ? bias.contiguous() : bias;
+  Tensor y = empty({x.size(0), weight.size(0)}, x.dtype());
+  visit_floating("linear", x.dtype(), [&]<class T>(Type<T>) { multiply<T>(rows, weight.t(), offset, y); });
+  return y;
+}
+
+}  // namespace rill::nn::detail

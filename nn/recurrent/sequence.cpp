@@ -1,0 +1,131 @@
+#include <rill/nn/recurrent/sequence.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <rill/core/gemm/packed_matrix.h>
+#include <rill/core/parallel.h>
+
+namespace rill::nn {
+namespace {
+
+/// Multiplications and additions worth a thread of their own, some 20 microseconds.
+constexpr double flops_of_share = 2e6;
+/// Elements of a copy that are worth another thread.
+constexpr std::int64_t grain_elements = 16384;
+
+}  // namespace
+
+SequenceRows::SequenceRows(const char* op, std::int64_t steps, std::int64_t batch, const Tensor& lengths)
+    : steps_(steps), batch_(batch) {
+  if (!lengths.defined()) return;
+  check(lengths.dtype() == int64 && lengths.shape() == Shape{batch},
+        "{}: lengths are {} {}; a batch of {} sequences needs int64 [{}]", op, name(lengths.dtype()),
+        lengths.shape(), batch, batch);
+  const std::vector<std::int64_t> given = lengths.to_vector<std::int64_t>();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    check(0 <= given[i] && given[i] <= steps, "{}: length {} of sequence {} is outside 0..{}", op, given[i],
+          i, steps);
+  }
+  if (std::all_of(given.begin(), given.end(), [&](std::int64_t n) { return n == steps; })) return;
+  order_.resize(given.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  const auto length_of = [&](std::int64_t i) { return given[static_cast<std::size_t>(i)]; };
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](std::int64_t a, std::int64_t b) { return length_of(a) > length_of(b); });
+  for (std::int64_t i : order_) lengths_.push_back(length_of(i));
+  firsts_.push_back(0);
+  std::int64_t active = batch;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    while (active > 0 && length(active - 1) <= t) --active;
+    firsts_.push_back(firsts_.back() + active);
+  }
+}
+
+/// x as a matrix that shares its data; undefined where x has none with neighbouring columns and distinct
+/// rows.
+Tensor SequenceRows::as_rows(const Tensor& x) const {
+  if (ragged()) return {};
+  const std::int64_t width = x.size(2);
+  const std::int64_t stride = batch_ > 1 ? x.stride(1) : steps_ > 1 ? x.stride(0) : width;
+  const bool even = batch_ <= 1 || steps_ <= 1 || x.stride(0) == batch_ * stride;
+  if (!even || stride < width || (width > 1 && x.stride(2) != 1)) return {};
+  return detail::make_view(x.impl().storage, x.dtype(), {steps_ * batch_, width},
+                           {std::max<std::int64_t>(stride, 1), 1}, x.impl().offset);
+}
+
+/// Calls f(t, sequence, row) for all valid rows, in parallel.
+template <class F>
+void SequenceRows::each_row(std::int64_t width, F&& f) const {
+  const std::int64_t per_step = std::max<std::int64_t>(width * batch_, 1);
+  const std::int64_t grain = std::max<std::int64_t>(grain_elements / per_step, 1);
+  parallel_for(steps_, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      for (std::int64_t place = 0; place < active(t); ++place) f(t, sequence(place), first(t) + place);
+    }
+  });
+}
+
+Tensor SequenceRows::gather(const Tensor& x) const {
+  if (Tensor rows = as_rows(x); rows.defined()) return rows;
+  const std::int64_t width = x.size(2), by_t = x.stride(0), by_b = x.stride(1), by_column = x.stride(2);
+  Tensor rows = empty({count(), width}, x.dtype());
+  visit_floating("gather", x.dtype(), [&]<class T>(Type<T>) {
+    const T* from = detail::raw<const T>(x);
+    T* to = rows.data<T>();
+    each_row(width, [&](std::int64_t t, std::int64_t b, std::int64_t row) {
+      const T* line = from + t * by_t + b * by_b;
+      T* values = to + row * width;
+      if (by_column == 1) {
+        std::copy_n(line, width, values);
+      } else {
+        for (std::int64_t j = 0; j < width; ++j) values[j] = line[j * by_column];
+      }
+    });
+  });
+  return rows;
+}
+
+void SequenceRows::scatter(const Slot& slot, const Tensor& rows) const {
+  Tensor x = slot.to;
+  if (slot.beta == 0 && ragged()) x.zero_();
+  const std::int64_t width = x.size(2), by_t = x.stride(0), by_b = x.stride(1), by_column = x.stride(2);
+  visit_floating("scatter", x.dtype(), [&]<class T>(Type<T>) {
+    const T* from = detail::raw<const T>(rows);
+    T* to = detail::raw<T>(x);
+    const T beta = static_cast<T>(slot.beta);
+    each_row(width, [&](std::int64_t t, std::int64_t b, std::int64_t row) {
+      T* line = to + t * by_t + b * by_b;
+      const T* values = from + row * width;
+      if (beta == 0 && by_column == 1) {
+        std::copy_n(values, width, line);
+      } else {
+        for (std::int64_t j = 0; j < width; ++j) {
+          T& element = line[j * by_column];
+          element = beta == 0 ? values[j] : element + values[j];
+        }
+      }
+    });
+  });
+}
+
+std::vector<std::int64_t> SequenceRows::shares(std::int64_t flops, DType dtype, std::int64_t batches) const {
+  const double work = static_cast<double>(count()) * static_cast<double>(flops);
+  const std::int64_t least = dtype == float32 ? least_rows_of_share(batch_) : 1;
+  const std::int64_t worth = (batch_ + least - 1) / least;
+  const auto most =
+      static_cast<double>(std::min<std::int64_t>((num_threads() + batches - 1) / batches, worth));
+  const auto wanted =
+      std::max<std::int64_t>(static_cast<std::int64_t>(std::min(work / flops_of_share, most)), 1);
+  std::vector<std::int64_t> borders{0};
+  std::int64_t passed = 0;
+  for (std::int64_t place = 0; place + 1 < batch_; ++place) {
+    passed += length(place);
+    const auto made = static_cast<std::int64_t>(borders.size());
+    if (made < wanted && passed * wanted >= made * count()) borders.push_back(place + 1);
+  }
+  borders.push_back(batch_);
+  return borders;
+}
+
+}  // namespace rill::nn

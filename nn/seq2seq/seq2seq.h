@@ -1,0 +1,89 @@
+/// Sequence to sequence: a recurrent encoder, and a decoder that attends to it.
+///
+///   outputs, last = encoder(dropout(embedding(source)))    GRU or RAU: layers, one or both directions
+///   h_0           = bridge(last state of the last layer)
+///   p(target)     = decoder(target shifted by one, h_0, outputs)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include <rill/nn/layers/dropout.h>
+#include <rill/nn/layers/embedding.h>
+#include <rill/nn/layers/linear.h>
+#include <rill/nn/module.h>
+#include <rill/nn/recurrent/gru.h>
+#include <rill/nn/recurrent/rau.h>
+#include <rill/nn/seq2seq/decoder.h>
+#include <rill/nn/seq2seq/search.h>
+
+namespace rill::nn {
+
+/// How the two directions of an encoder become one tensor: added, or side by side.
+enum class Directions : std::uint8_t { sum, concat };
+/// How the encoder's last states become the decoder's first: directions added, or tanh(bridge(side by side)).
+enum class Bridge : std::uint8_t { sum, project };
+
+struct Seq2SeqOptions {
+  std::int64_t source_vocabulary = 0;
+  std::int64_t target_vocabulary = 0;
+  std::int64_t embedding_dim = 0;  ///< of both languages
+  std::int64_t hidden_size = 0;    ///< H, of encoder and decoder
+  std::int64_t num_layers = 1;     ///< of the encoder
+  bool bidirectional = false;
+  Directions directions = Directions::sum;  ///< of the encoder's outputs: the memory has H or 2H features
+  Bridge bridge = Bridge::sum;
+  Cell cell = Cell::gru;     ///< of encoder and decoder
+  double dropout = 0.1;      ///< of both languages' embeddings
+  double layer_dropout = 0;  ///< between the encoder's layers
+  // The decoder's; see AttentionDecoderOptions. Without attention its context is the encoder's last state.
+  bool attention = true;
+  std::int64_t attention_size = 0;
+  double features_dropout = 0;
+  bool relu_input = true;
+  bool output_embedding = false;
+  std::int64_t readout_size = 0;
+  std::optional<std::int64_t> padding_idx = std::nullopt;  ///< of both languages
+};
+
+/// A batch of sources that the decoder can begin with.
+struct Encoded {
+  Memory memory;
+  Tensor hidden;  ///< [B, H]
+};
+
+/// An encoder and a decoder with attention; parameters `embedding.weight`, `encoder.…`, `bridge.…` (when it
+/// projects) and `decoder.…`.
+///
+/// Token ids are int64, time-major: source [S, B] with lengths [B] in 0 … S (undefined: all S), target_in and
+/// target_out [T, B], the same tokens shifted by one. Past its length a source costs nothing and changes
+/// nothing.
+class Seq2Seq final : public Module {
+ public:
+  /// Throws unless sizes are positive and dropouts lie in 0 … 1.
+  Seq2Seq(Seq2SeqOptions options, Rng& rng);
+
+  Encoded encode(const Tensor& source, const Tensor& lengths = Tensor()) const;
+  /// Cross entropy under teacher forcing; `ignore_index` says which targets are padding.
+  Tensor loss(const Tensor& source, const Tensor& lengths, const Tensor& target_in, const Tensor& target_out,
+              const CrossEntropyOptions& options = {}) const;
+  /// Translates: greedily, or with a beam. Dropout is off in eval().
+  std::vector<std::vector<Hypothesis>> search(const Tensor& source, const Tensor& lengths = Tensor(),
+                                              const SearchOptions& options = {}) const;
+
+  const AttentionDecoder& decoder() const noexcept { return decoder_; }
+  const Seq2SeqOptions& options() const noexcept { return options_; }
+  void members(Members& m) const override;
+
+ private:
+  Seq2SeqOptions options_;
+  Embedding embedding_;
+  Dropout dropout_;
+  std::variant<GRU, RAU> encoder_;
+  std::optional<Linear> bridge_;
+  AttentionDecoder decoder_;
+};
+
+}  // namespace rill::nn

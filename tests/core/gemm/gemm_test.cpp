@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <rill/core/error.h>
+#include <rill/core/gemm/blas.h>
+#include <rill/core/gemm/gemm.h>
+#include <rill/core/gemm/packed.h>
+#include <rill/core/gemm/thin.h>
+#include <rill/core/parallel.h>
+
+#include <support/matrix_product.h>
+
+namespace rill {
+namespace {
+
+using test::Aligned;
+using test::Product;
+using test::same_bits;
+using test::tolerance;
+
+template <class T>
+std::vector<T> by_gemm(const Product<T>& p) {
+  auto result = p.c;
+  kernels::gemm(p.ta, p.tb, p.m, p.n, p.k, p.a.data(), p.lda, p.b.data(), p.ldb, p.beta, result.data(),
+                p.ldc);
+  return result;
+}
+
+// Its columns [first, last).
+template <class T>
+std::vector<T> by_thin_gemm(const Product<T>& p, std::int64_t first, std::int64_t last) {
+  auto result = p.c;
+  const auto thin = p.tb ? kernels::thin_gemm_transposed<T> : kernels::thin_gemm<T>;
+  thin(p.m, last - first, p.k, p.a.data(), p.lda, p.b.data() + (p.tb ? first * p.ldb : first), p.ldb, p.beta,
+       result.data() + first, p.ldc);
+  return result;
+}
+
+template <class T>
+std::vector<T> by_parallel_gemm(const Product<T>& p) {
+  auto result = p.c;
+  parallel_gemm(p.ta, p.tb, p.m, p.n, p.k, p.a.data(), p.lda, p.b.data(), p.ldb, p.beta, result.data(),
+                p.ldc);
+  return result;
+}
+
+template <class T>
+class Packed : public Aligned<T> {
+ public:
+  Packed(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb)
+      : Aligned<T>(kernels::packed_size<T>(k, n)) {
+    kernels::pack(transposed, k, n, b, ldb, this->data());
+  }
+};
+
+// In parts of so many rows and columns.
+template <class T>
+std::vector<T> by_blocked_gemm(const Product<T>& p, std::int64_t rows, std::int64_t columns) {
+  const Aligned<T> workspace(kernels::blocked_workspace<T>());
+  return p.in_parts(rows, columns, [&](std::int64_t m, std::int64_t n, const T* a, const T* b, T* c) {
+    kernels::blocked_gemm(p.ta, p.tb, m, n, p.k, a, p.lda, b, p.ldb, p.beta, c, p.ldc, workspace.data());
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gemm: every transposition, beta and odd size", T, float, double) {
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      for (const T beta : {T(0), T(1), T(-0.5)}) {
+        for (const std::int64_t m : {0, 1, 2, 5, 17, 64}) {
+          for (const std::int64_t n : {0, 1, 3, 16, 65}) {
+            for (const std::int64_t k : {0, 1, 4, 33}) {
+              const Product<T> product(ta, tb, m, n, k, beta);
+              CAPTURE(m);
+              CAPTURE(n);
+              CAPTURE(k);
+              REQUIRE(product.error(by_gemm(product)) < tolerance<T>);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm: calls from several threads give the bits of one") {
+  const Product<float> product(false, true, 70, 130, 90, 1.0f);
+  const auto expected = by_gemm(product);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4);
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 50; ++round) wrong[t] += !same_bits(by_gemm(product), expected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4, 0));
+}
+
+TEST_CASE("gemm: the BLAS has a name") { CHECK(std::string(kernels::blas_name()).find("OpenBLAS") == 0); }
+
+TEST_CASE_TEMPLATE("packed_gemm: every beta and size of tile, and its edges", T, float, double) {
+  for (const bool tb : {false, true}) {
+    for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 96, 97, 100}) {
+      for (const std::int64_t n : {0, 1, 7, 8, 15, 16, 17, 47, 48, 49, 96, 100, 193, 200}) {
+        for (const std::int64_t k : {0, 1, 3, 40, 260}) {
+          for (const T beta : {T(0), T(1), T(0.5)}) {
+            const Product<T> product(false, tb, m, n, k, beta);
+            const Packed<T> packed(tb, k, n, product.b.data(), product.ldb);
+            auto result = product.c;
+            kernels::packed_gemm(m, n, k, product.a.data(), product.lda, packed.data(), beta, result.data(),
+                                 product.ldc);
+            CAPTURE(m);
+            CAPTURE(n);
+            CAPTURE(k);
+            REQUIRE(product.error(result) < tolerance<T>);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("packed_gemm: a row has the same bits whatever rows come with it", T, float, double) {
+  const std::int64_t m = 101;
+  const Product<T> product(false, false, m, 203, 77, T(1));
+  const Packed<T> packed(false, product.k, product.n, product.b.data(), product.ldb);
+  const auto rows = [&](std::vector<T>& c, std::int64_t first, std::int64_t count) {
+    kernels::packed_gemm(count, product.n, product.k, product.a.data() + first * product.lda, product.lda,
+                         packed.data(), product.beta, c.data() + first * product.ldc, product.ldc);
+  };
+  auto whole = product.c;
+  rows(whole, 0, m);
+  for (const std::int64_t at_once : {1, 2, 3, 4, 5, 6, 7, 8, 11, 32, 50}) {
+    auto parts = product.c;
+    for (std::int64_t i = 0; i < m; i += at_once) rows(parts, i, std::min(at_once, m - i));
+    CAPTURE(at_once);
+    CHECK(same_bits(parts, whole));
+  }
+}
+
+TEST_CASE("packed_gemm: NaN and infinity in one row stay in that row, and in B in that column") {
+  Product<float> product(false, false, 9, 50, 20, 0.0f);
+  product.a[static_cast<std::size_t>(3 * product.lda + 5)] = std::nanf("");
+  product.b[static_cast<std::size_t>(7 * product.ldb + 49)] = std::numeric_limits<float>::infinity();
+  const Packed<float> packed(false, product.k, product.n, product.b.data(), product.ldb);
+  auto result = product.c;
+  kernels::packed_gemm(product.m, product.n, product.k, product.a.data(), product.lda, packed.data(), 0.0f,
+                       result.data(), product.ldc);
+  for (std::int64_t i = 0; i < product.m; ++i) {
+    for (std::int64_t j = 0; j < product.n; ++j) {
+      const float x = result[static_cast<std::size_t>(i * product.ldc + j)];
+      CHECK(std::isnan(x) == (i == 3));
+      if (i != 3) CHECK(std::isinf(x) == (j == 49));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("thin_gemm: every beta and number of rows, plain and transposed, and the edges", T, float,
+                   double) {
+  for (const bool tb : {false, true}) {
+    for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 64}) {
+      for (const std::int64_t n : {0, 1, 7, 15, 16, 17, 63, 64, 100, 768, 800}) {
+        for (const std::int64_t k : {0, 1, 16, 127, 129, 700}) {
+          const T beta = k % 2 == 0 ? T(0) : T(-0.5);
+          const Product<T> product(false, tb, m, n, k, beta);
+          CAPTURE(m);
+          CAPTURE(n);
+          CAPTURE(k);
+          CAPTURE(tb);
+          REQUIRE(product.error(by_thin_gemm(product, 0, n)) < tolerance<T>);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("thin_gemm: NaN and infinity in one row of A stay in that row, and in B in that column") {
+  for (const bool tb : {false, true}) {
+    Product<float> product(false, tb, 9, 37, 21, 0.0f);
+    product.a[static_cast<std::size_t>(3 * product.lda + 20)] = std::numeric_limits<float>::quiet_NaN();
+    const std::int64_t at = tb ? 36 * product.ldb + 5 : 5 * product.ldb + 36;
+    product.b[static_cast<std::size_t>(at)] = std::numeric_limits<float>::infinity();
+    const auto result = by_thin_gemm(product, 0, product.n);
+    for (std::int64_t i = 0; i < product.m; ++i) {
+      for (std::int64_t j = 0; j < product.n; ++j) {
+        const float value = result[static_cast<std::size_t>(i * product.ldc + j)];
+        CHECK(std::isnan(value) == (i == 3));
+        CHECK(std::isinf(value) == (i != 3 && j == 36));
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("thin_gemm: columns have the same bits whatever is computed with them", T, float, double) {
+  for (const bool tb : {false, true}) {
+    const Product<T> product(false, tb, 10, 333, 300, T(1));
+    const auto whole = by_thin_gemm(product, 0, 333);
+    auto split = by_thin_gemm(product, 0, 101);
+    const auto rest = by_thin_gemm(product, 101, 333);
+    for (std::int64_t i = 0; i < product.m; ++i) {
+      const auto row = static_cast<std::ptrdiff_t>(i * product.ldc);
+      std::copy_n(rest.begin() + row + 101, 333 - 101, split.begin() + row + 101);
+    }
+    CHECK(same_bits(split, whole));
+  }
+}
+
+TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the borders of blocks", T, float,
+                   double) {
+  struct Size {
+    std::int64_t m, n, k;
+  };
+  for (const Size& size : {Size{0, 5, 5}, Size{5, 0, 5}, Size{5, 5, 0}, Size{1, 1, 1}, Size{7, 47, 5},
+                           Size{97, 50, 33}, Size{100, 770, 20}, Size{20, 30, 257}, Size{13, 801, 515}}) {
+    for (const int flags : {0, 1, 2, 3}) {
+      for (const T beta : {T(0), T(1), T(-0.5)}) {
+        const Product<T> product(flags & 1, flags & 2, size.m, size.n, size.k, beta);
+        CAPTURE(size.m);
+        CAPTURE(size.n);
+        CAPTURE(size.k);
+        REQUIRE(product.error(by_blocked_gemm(product, 1000, 1000)) < tolerance<T>);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("blocked_gemm: every height of the tiles that pack, and parts of a panel", T, float,
+                   double) {
+  for (std::int64_t m = 1; m <= 17; ++m) {
+    for (const std::int64_t n : {1, 15, 16, 20, 33, 48, 63, 68, 90, 100}) {
+      for (const int flags : {0, 1, 2, 3}) {
+        const Product<T> product(flags & 1, flags & 2, m, n, 41, T(-0.5));
+        CAPTURE(m);
+        CAPTURE(n);
+        CAPTURE(flags);
+        REQUIRE(product.error(by_blocked_gemm(product, 1000, 1000)) < tolerance<T>);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits, and those of packed_gemm", T, float,
+                   double) {
+  for (const int flags : {0, 1, 2, 3}) {
+    const Product<T> product(flags & 1, flags & 2, 110, 300, 530, T(1));
+    const auto whole = by_blocked_gemm(product, 1000, 1000);
+    for (const auto& part : {std::pair<int, int>{1, 300}, {7, 300}, {110, 1}, {50, 64}, {96, 49}}) {
+      CAPTURE(part.first);
+      CAPTURE(part.second);
+      CHECK(same_bits(by_blocked_gemm(product, part.first, part.second), whole));
+    }
+    if (product.ta) continue;
+    const Packed<T> packed(product.tb, product.k, product.n, product.b.data(), product.ldb);
+    auto result = product.c;
+    kernels::packed_gemm(product.m, product.n, product.k, product.a.data(), product.lda, packed.data(), T(1),
+                         result.data(), product.ldc);
+    CHECK(same_bits(result, whole));
+  }
+}
+
+TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of threads", T, float, double) {
+  struct Size {
+    std::int64_t m, n, k;
+  };
+  const int before = num_threads();
+  for (const Size& size : {Size{5, 7, 3},
+                           {1, 3000, 400},
+                           {300, 1, 4000},
+                           {256, 300, 70},
+                           {1000, 40, 64},
+                           {33, 2100, 65},
+                           {600, 515, 129},
+                           {40, 1000, 300},
+                           {2, 3000, 400},
+                           {15, 3001, 130},
+                           {9, 777, 515},
+                           {15, 15, 9000},
+                           {3001, 15, 130},
+                           {2050, 3, 515}}) {
+    for (const int flags : {0, 1, 2, 3}) {
+      const Product<T> product(flags & 1, flags & 2, size.m, size.n, size.k, flags == 3 ? T(1) : T(0));
+      set_num_threads(1);
+      const auto alone = by_parallel_gemm(product);
+      CAPTURE(size.m);
+      CAPTURE(size.n);
+      CAPTURE(size.k);
+      CHECK(product.error(alone) < tolerance<T>);
+      for (const int threads : {2, 3, 8}) {
+        set_num_threads(threads);
+        CHECK(same_bits(by_parallel_gemm(product), alone));
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("parallel_gemm: sizes beyond BLAS are an error") {
+  float x = 0;
+  CHECK_THROWS_WITH_AS(
+      parallel_gemm(false, false, std::int64_t{1} << 31, 1, 1, &x, 1, &x, 1, 0.0f, &x, 1),
+      "matmul: a size or row distance of 2147483648 is beyond the 2147483647 of BLAS; split the "
+      "product",
+      Error);
+}
+
+}  // namespace rill

@@ -1,0 +1,337 @@
+#include <rill/core/io/safetensors.h>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace rill;
+namespace fs = std::filesystem;
+
+/// A folder of its own for one test, gone at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "rill_safetensors_XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// A file with this header and `data` bytes of zeros behind it.
+std::vector<std::byte> file_of(const std::string& header, std::size_t data, std::uint64_t announced) {
+  std::string text(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(announced >> (8 * i) & 0xff);
+  return bytes_of(text + header + std::string(data, '\0'));
+}
+std::vector<std::byte> file_of(const std::string& header, std::size_t data) {
+  return file_of(header, data, header.size());
+}
+
+std::string message_of(const std::vector<std::byte>& bytes) {
+  try {
+    safetensors_from_bytes(bytes, "x.safetensors");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+/// The header of one tensor "a".
+std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+  return R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
+}
+
+void check_same(const Tensor& a, const Tensor& b) {
+  CHECK(a.dtype() == b.dtype());
+  CHECK(a.shape() == b.shape());
+  CHECK(a.to_vector() == b.to_vector());
+}
+
+/// Every dtype, ranks 0 to 8, sizes of 0, names that JSON must escape.
+NamedTensors sample() {
+  return {{"bool", tensor({true, false, true}, {3})},
+          {"float", tensor({1.5F, -0.25F, 3e38F, 1e-45F, 0.F, -0.F}, {2, 3})},
+          {"double", tensor({1e-300, 0.1}, {1, 2, 1, 1, 1, 1, 1, 1})},
+          {"long", tensor({std::int64_t{-9'223'372'036'854'775'807}, std::int64_t{7}}, {2})},
+          {"scalar", scalar(4, float64)},
+          {"empty", zeros({3, 0, 2})},
+          {"\"quoted\"\\\n\t", tensor({2.F}, {1})},
+          {"Größe 語 🙂", tensor({3.F}, {1})},
+          {"", tensor({4.F}, {1})}};
+}
+
+TEST_CASE("safetensors: what was saved is loaded, in its order, with its metadata") {
+  const Folder folder;
+  const std::map<std::string, std::string> metadata{{"format", "pt"}, {"quote\"", "zwölf\n"}};
+  save_safetensors(folder / "a.safetensors", sample(), metadata);
+  const SafetensorsFile file = load_safetensors(folder / "a.safetensors");
+  CHECK(file.metadata == metadata);
+  REQUIRE(file.tensors.size() == sample().size());
+  for (std::size_t i = 0; i < sample().size(); ++i) {
+    CHECK(file.tensors[i].first == sample()[i].first);
+    check_same(file.tensors[i].second, sample()[i].second);
+  }
+  CHECK(std::bit_cast<std::uint32_t>(file.at("float").data<float>()[5]) == 0x80000000U);
+}
+
+TEST_CASE("safetensors: a file without tensors is a file") {
+  const SafetensorsFile file = safetensors_from_bytes(safetensors_to_bytes({}));
+  CHECK(file.tensors.empty());
+  CHECK(file.metadata.empty());
+}
+
+TEST_CASE("safetensors: the bytes are those of the format") {
+  const std::vector<std::byte> bytes =
+      safetensors_to_bytes({{"x", tensor({1.F, -2.F}, {2, 1})}}, {{"k", "v"}});
+  const std::string header =
+      R"({"__metadata__":{"k":"v"},"x":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}})";
+  const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
+  std::vector<std::byte> expected = file_of(padded, 8);
+  const std::vector<unsigned char> numbers{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0};
+  for (std::size_t i = 0; i < 8; ++i) expected[8 + padded.size() + i] = std::byte{numbers[i]};
+  CHECK(bytes == expected);
+}
+
+TEST_CASE("safetensors: every number is aligned in the file") {
+  const std::vector<std::byte> bytes = safetensors_to_bytes({{"flag", tensor({true}, {1})},
+                                                             {"small", tensor({1.F}, {1})},
+                                                             {"wide", tensor({2.}, {1})},
+                                                             {"whole", tensor({std::int64_t{3}}, {1})}});
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  CHECK(text.find(R"("wide":{"dtype":"F64","shape":[1],"data_offsets":[0,8]})") != std::string::npos);
+  CHECK(text.find(R"("whole":{"dtype":"I64","shape":[1],"data_offsets":[8,16]})") != std::string::npos);
+  CHECK(text.find(R"("small":{"dtype":"F32","shape":[1],"data_offsets":[16,20]})") != std::string::npos);
+  CHECK(text.find(R"("flag":{"dtype":"BOOL","shape":[1],"data_offsets":[20,21]})") != std::string::npos);
+}
+
+TEST_CASE("safetensors: strided tensors, views and leaves with gradients are written row-major") {
+  Tensor base = tensor({1.F, 2.F, 3.F, 4.F, 5.F, 6.F}, {2, 3}).set_requires_grad();
+  const SafetensorsFile file =
+      safetensors_from_bytes(safetensors_to_bytes({{"t", base.detach().t()},
+                                                   {"column", base.detach().select(1, 1)},
+                                                   {"wide", scalar(7).expand({2, 2})},
+                                                   {"leaf", base}}));
+  check_same(file.at("t"), tensor({1.F, 4.F, 2.F, 5.F, 3.F, 6.F}, {3, 2}));
+  check_same(file.at("column"), tensor({2.F, 5.F}, {2}));
+  check_same(file.at("wide"), tensor({7.F, 7.F, 7.F, 7.F}, {2, 2}));
+  check_same(file.at("leaf"), base);
+  CHECK(!file.at("leaf").requires_grad());
+}
+
+TEST_CASE("safetensors: a tensor is found by name, and a missing one names those there are") {
+  const SafetensorsFile file =
+      safetensors_from_bytes(safetensors_to_bytes({{"a", scalar(1)}, {"b", scalar(2)}}));
+  CHECK(file.find("b")->item() == 2);
+  CHECK(file.find("c") == nullptr);
+  CHECK_THROWS_WITH_AS(file.at("c"), R"(safetensors: there is no tensor "c"; the file has "a", "b")", Error);
+}
+
+struct Bad {
+  const char* what;  ///< a part of the message
+  std::vector<std::byte> bytes;
+};
+
+std::vector<Bad> bad_files() {
+  const std::string good = entry("F32", "[2]", "[0,8]");
+  const std::string two = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)";
+  return {
+      {"0 bytes are too few", {}},
+      {"7 bytes are too few", bytes_of("1234567")},
+      {"9223372036854775808 bytes is announced", file_of(good, 8, std::uint64_t{1} << 63)},
+      {"18446744073709551615 bytes is announced", file_of(good, 8, ~std::uint64_t{0})},
+      {"is announced and", file_of(good, 0, good.size() + 1)},
+      {"does not begin with '{'", file_of("", 0)},
+      {"does not begin with '{'", file_of(" " + good, 8)},
+      {"does not begin with '{'", file_of("[]", 0)},
+      {"does not begin with '{'", file_of("\xEF\xBB\xBF" + good, 8)},
+      {"no valid JSON", file_of("{", 0)},
+      {"no valid JSON", file_of(R"({"a":)", 0)},
+      {"no valid JSON", file_of(good + "}", 8)},
+      {"no valid JSON", file_of(good + good, 8)},
+      {"no valid JSON", file_of("{/*c*/}", 0)},
+      {"no valid JSON", file_of("{\"\xff\":1}", 0)},
+      {"no valid JSON", file_of(entry("F32", "[1e999]", "[0,8]"), 8)},
+      {"no valid JSON", file_of(entry("F32", "[NaN]", "[0,8]"), 8)},
+      {"zero byte", file_of(good + std::string(1, '\0'), 8)},
+      {"is out of place", file_of(R"({"a":)" + std::string(100'000, '['), 0)},
+      {"is out of place", file_of(R"({"a":{"dtype":)" + std::string(100'000, '{'), 0)},
+      {"is out of place", file_of(R"({"a":{"dtype":{"a":1}}})", 0)},
+      {"entry \"a\": a number is out of place", file_of(R"({"a":1})", 0)},
+      {"entry \"a\": null is out of place", file_of(R"({"a":null})", 0)},
+      {"entry \"a\": a list is out of place", file_of(R"({"a":[]})", 0)},
+      {"tensor \"a\", \"dtype\": a number is out of place", file_of(R"({"a":{"dtype":1}})", 0)},
+      {"tensor \"a\", \"shape\": text is out of place", file_of(entry("F32", R"("2")", "[0,8]"), 8)},
+      {"tensor \"a\", \"shape\": a list is out of place", file_of(entry("F32", "[[2]]", "[0,8]"), 8)},
+      {"tensor \"a\", \"shape\": a truth value is out of place", file_of(entry("F32", "[true]", "[0,8]"), 8)},
+      {"tensor \"a\", \"more\": a number is out of place",
+       file_of(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4],"more":1}})", 4)},
+      {"tensor \"a\" has no dtype", file_of(R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8)},
+      {"tensor \"a\" has no shape", file_of(R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", 8)},
+      {"tensor \"a\" has no two data_offsets", file_of(R"({"a":{"dtype":"F32","shape":[2]}})", 8)},
+      {"tensor \"a\" has no two data_offsets", file_of(entry("F32", "[2]", "[0]"), 8)},
+      {"more than two data_offsets", file_of(entry("F32", "[2]", "[0,8,8]"), 8)},
+      {"dtype comes twice", file_of(R"({"a":{"dtype":"F32","dtype":"F32"}})", 8)},
+      {"shape comes twice", file_of(R"({"a":{"shape":[2],"shape":[2]}})", 8)},
+      {"data_offsets come twice", file_of(R"({"a":{"data_offsets":[0,8],"data_offsets":[0,8]}})", 8)},
+      {"tensor \"a\" comes twice",
+       file_of(two + R"("a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})", 16)},
+      {"tensor \"a\" comes twice",
+       file_of(two + R"("\u0061":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})", 16)},
+      {"__metadata__ comes twice", file_of(R"({"__metadata__":{},"__metadata__":{}})", 0)},
+      {"metadata \"k\" comes twice", file_of(R"({"__metadata__":{"k":"1","k":"2"}})", 0)},
+      {"metadata \"k\": a number is out of place", file_of(R"({"__metadata__":{"k":1}})", 0)},
+      {"metadata \"k\": an object is out of place", file_of(R"({"__metadata__":{"k":{}}})", 0)},
+      {"text is out of place", file_of(R"({"__metadata__":"k"})", 0)},
+      {"tensor \"a\" has dtype \"F16\"", file_of(entry("F16", "[2]", "[0,4]"), 4)},
+      {"tensor \"a\" has dtype \"BF16\"", file_of(entry("BF16", "[2]", "[0,4]"), 4)},
+      {"tensor \"a\" has dtype \"I32\"", file_of(entry("I32", "[2]", "[0,8]"), 8)},
+      {"tensor \"a\" has dtype \"U8\"", file_of(entry("U8", "[2]", "[0,2]"), 2)},
+      {"tensor \"a\" has dtype \"f32\"", file_of(entry("f32", "[2]", "[0,8]"), 8)},
+      {"-2 is no size", file_of(entry("F32", "[-2]", "[0,8]"), 8)},
+      {"-8 is no size", file_of(entry("F32", "[2]", "[-8,0]"), 8)},
+      {"\"2.5\" is no whole number", file_of(entry("F32", "[2.5]", "[0,8]"), 8)},
+      {"\"2.0\" is no whole number", file_of(entry("F32", "[2.0]", "[0,8]"), 8)},
+      {"is no whole number", file_of(entry("F32", "[99999999999999999999]", "[0,8]"), 8)},
+      {"does not fit 63 bits", file_of(entry("F32", "[9223372036854775808]", "[0,8]"), 8)},
+      {"more than 8 dimensions", file_of(entry("F32", "[2,1,1,1,1,1,1,1,1]", "[0,8]"), 8)},
+      {"more than 2^63 - 1 bytes", file_of(entry("F32", "[4611686018427387904,2]", "[0,8]"), 8)},
+      {"more than 2^63 - 1 bytes", file_of(entry("F64", "[2305843009213693952]", "[0,8]"), 8)},
+      {"F32 [2] needs 8 bytes, data_offsets give 4", file_of(entry("F32", "[2]", "[0,4]"), 4)},
+      {"F32 [] needs 4 bytes, data_offsets give 0", file_of(entry("F32", "[]", "[0,0]"), 0)},
+      {"F32 [0, 3] needs 0 bytes, data_offsets give 8", file_of(entry("F32", "[0,3]", "[0,8]"), 8)},
+      {"begins at byte 8 and ends at 0", file_of(entry("F32", "[2]", "[8,0]"), 8)},
+      {"ends at byte 8 of 7", file_of(good, 7)},
+      {"ends at byte 18446744073709551615 of 8",
+       file_of(entry("F32", "[2]", "[18446744073709551607,18446744073709551615]"), 8)},
+      {"bytes 8 to 9 at the end belong to no tensor", file_of(good, 9)},
+      {"bytes 0 to 4 belong to no tensor", file_of(entry("F32", "[1]", "[4,8]"), 8)},
+      {"within the one that ends at 8",
+       file_of(two + R"("b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8)},
+      {"within the one that ends at 8",
+       file_of(two + R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12)},
+      {"bytes 8 to 12 belong to no tensor",
+       file_of(two + R"("b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})", 16)},
+  };
+}
+
+TEST_CASE("safetensors: a bad file is an error that names it and what is wrong") {
+  for (const Bad& bad : bad_files()) {
+    const std::string message = message_of(bad.bytes);
+    CAPTURE(message);
+    CAPTURE(bad.what);
+    CHECK(message.find("safetensors: x.safetensors: ") == 0);
+    CHECK(message.find(bad.what) != std::string::npos);
+  }
+}
+
+TEST_CASE("safetensors: a BOOL that is neither 0 nor 1 is an error") {
+  std::vector<std::byte> bytes = safetensors_to_bytes({{"mask", tensor({true, false}, {2})}});
+  bytes.back() = std::byte{2};
+  CHECK(message_of(bytes).find("tensor \"mask\": element 1 is 2") != std::string::npos);
+}
+
+TEST_CASE("safetensors: names in messages are cut off and escaped") {
+  const std::string name(100'000, 'n');
+  const std::string message = message_of(file_of("{\"" + name + "\":1}", 0));
+  CHECK(message.size() < 300);
+  CHECK(message_of(file_of(R"({"\u001b[31m":1})", 0)).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("safetensors: a header over 100 MB is refused") {
+  const std::string header = "{}" + std::string(100'000'000, ' ');
+  CHECK(message_of(file_of(header, 0)).find("the most is 100000000") != std::string::npos);
+}
+
+TEST_CASE("safetensors: a file with any byte changed or cut off is read or refused") {
+  const std::vector<std::byte> good = safetensors_to_bytes(
+      {{"a", tensor({true, false}, {2})}, {"b", tensor({1.F, 2.F}, {2, 1})}, {"c", scalar(1, float64)}},
+      {{"k", "v"}});
+  std::size_t refused = 0;
+  const auto try_it = [&](const std::vector<std::byte>& bytes) {
+    refused += message_of(bytes) != "no error";
+  };
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    try_it({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(i)});
+    CHECK(refused == i + 1);
+  }
+  refused = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (int flip : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
+      std::vector<std::byte> bytes = good;
+      bytes[i] ^= static_cast<std::byte>(flip);
+      try_it(bytes);
+    }
+  }
+  CHECK(refused > good.size());
+}
+
+TEST_CASE("safetensors: what is no readable file is an error that names the path") {
+  const Folder folder;
+  const auto message = [](const fs::path& path) {
+    try {
+      load_safetensors(path);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(message(folder / "none").find((folder / "none").string()) != std::string::npos);
+  CHECK(message(folder / "").find("is not a regular file") != std::string::npos);
+  CHECK(message("/dev/zero").find("is not a regular file") != std::string::npos);
+  std::ofstream(folder / "empty").close();
+  CHECK(message(folder / "empty").find("0 bytes are too few") != std::string::npos);
+  if (geteuid() != 0) {
+    fs::permissions(folder / "empty", fs::perms::none);
+    CHECK(message(folder / "empty").find("cannot be opened") != std::string::npos);
+  }
+}
+
+TEST_CASE("safetensors: a huge file with a short header costs no memory before it is checked") {
+  const Folder folder;
+  const std::string header = entry("F32", "[1000000000000]", "[0,4000000000000]");
+  {
+    std::ofstream stream(folder / "huge", std::ios::binary);
+    const std::vector<std::byte> bytes = file_of(header, 0);
+    stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  fs::resize_file(folder / "huge", 4'000'000);
+  CHECK_THROWS_AS(load_safetensors(folder / "huge"), Error);
+}
+
+TEST_CASE("safetensors: what cannot be written is an error and leaves the old file") {
+  const Folder folder;
+  const fs::path path = folder / "a.safetensors";
+  save_safetensors(path, {{"a", scalar(1)}});
+  CHECK_THROWS_WITH_AS(save_safetensors(path, {{"a", scalar(2)}, {"a", scalar(3)}}),
+                       R"(safetensors: two tensors are named "a")", Error);
+  CHECK_THROWS_WITH_AS(save_safetensors(path, {{"a", Tensor()}}), R"(safetensors: tensor "a" is undefined)",
+                       Error);
+  CHECK_THROWS_WITH_AS(save_safetensors(path, {{"__metadata__", scalar(2)}}),
+                       "safetensors: a tensor cannot be named __metadata__", Error);
+  CHECK_THROWS_WITH_AS(save_safetensors(path, {{"\xff", scalar(2)}}),
+                       R"(safetensors: the name "\xff" is not UTF-8)", Error);
+  CHECK_THROWS_AS(save_safetensors(path, {}, {{"k", "\xc3"}}), Error);
+  CHECK_THROWS_AS(save_safetensors(folder / "none/a.safetensors", {}), Error);
+  CHECK(load_safetensors(path).at("a").item() == 1);
+  CHECK(std::distance(fs::directory_iterator(path.parent_path()), fs::directory_iterator()) == 1);
+}
+
+}  // namespace

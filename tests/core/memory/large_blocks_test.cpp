@@ -1,0 +1,293 @@
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <rill/core/memory/large_blocks.h>
+
+#include <support/child.h>
+
+namespace {
+
+using rill::memory::detail::LargeBlocks;
+using rill::memory::detail::SystemCount;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// Large blocks in whole MiB that are alone in their ranges of addresses.
+struct Blocks {
+  explicit Blocks(std::int64_t range = 256 * mib) : blocks(counted, range) {}
+  ~Blocks() { blocks.trim(); }
+
+  char* take(std::size_t n) { return static_cast<char*>(blocks.take(n * mib)); }
+  void give(char* block, std::size_t n) { blocks.give(block, n * mib); }
+  std::int64_t held() const { return counted.bytes(); }
+
+  SystemCount counted;
+  LargeBlocks blocks;
+};
+
+/// Of addresses, of this process.
+std::int64_t reserved_bytes() {
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+TEST_CASE("large blocks: free neighbours serve one request for their sum") {
+  Blocks pool;
+  const std::vector<std::size_t> sizes{3, 5, 2};
+  std::vector<std::size_t> order{0, 1, 2};
+  do {
+    std::vector<char*> blocks;
+    for (std::size_t size : sizes) blocks.push_back(pool.take(size));
+    char* after = pool.take(1);
+    for (std::size_t i : order) pool.give(blocks[i], sizes[i]);
+    const auto before = pool.counted.allocations();
+    char* sum = pool.take(10);
+    CHECK(sum == blocks[0]);
+    CHECK(pool.counted.allocations() == before);
+    pool.give(sum, 10);
+    pool.give(after, 1);
+  } while (std::ranges::next_permutation(order).found);
+  CHECK(pool.held() == 11 * mib);
+}
+
+TEST_CASE("large blocks: of a longer free block the rest stays free") {
+  Blocks pool;
+  char* whole = pool.take(8);
+  pool.take(1);
+  pool.give(whole, 8);
+  CHECK(pool.take(3) == whole);
+  CHECK(pool.take(4) == whole + 3 * mib);
+  CHECK(pool.blocks.cached() == 1 * mib);
+  CHECK(pool.take(1) == whole + 7 * mib);
+  CHECK(pool.held() == 9 * mib);
+}
+
+TEST_CASE("large blocks: the lowest that is long enough is taken, not the best") {
+  Blocks pool;
+  char* small = pool.take(2);
+  pool.take(1);
+  char* large = pool.take(5);
+  pool.take(1);
+  char* exact = pool.take(3);
+  pool.take(1);
+  pool.give(exact, 3);
+  pool.give(small, 2);
+  pool.give(large, 5);
+  CHECK(pool.take(3) == large);
+  CHECK(pool.take(1) == small);
+  CHECK(pool.take(2) == large + 3 * mib);
+  CHECK(pool.take(3) == exact);
+  CHECK(pool.held() == 13 * mib);
+}
+
+TEST_CASE("large blocks: a block is exact to a page") {
+  Blocks pool;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  char* first = static_cast<char*>(pool.blocks.take(70 * page + 1));
+  CHECK(pool.blocks.take(70 * page) == first + 71 * page);
+  CHECK(pool.held() == static_cast<std::int64_t>(141 * page));
+  pool.blocks.give(first, 70 * page + 1);
+  CHECK(pool.blocks.cached() == static_cast<std::int64_t>(71 * page));
+  CHECK(pool.blocks.take(71 * page) == first);
+}
+
+TEST_CASE("large blocks: the system gives only what free neighbours lack") {
+  Blocks pool;
+  char* block = pool.take(25);
+  pool.give(block, 25);
+  CHECK(pool.take(30) == block);
+  CHECK(pool.held() == 30 * mib);
+  CHECK(pool.counted.allocations() == 2);
+}
+
+TEST_CASE("large blocks: what is free above the limit goes back, the highest first") {
+  Blocks pool;
+  char* low = pool.take(3);
+  char* middle = pool.take(3);
+  char* high = pool.take(3);
+  pool.blocks.set_limit(4 * mib);
+  pool.give(low, 3);
+  pool.give(high, 3);
+  CHECK(pool.blocks.cached() == 4 * mib);
+  CHECK(pool.held() == 7 * mib);
+  pool.give(middle, 3);
+  CHECK(pool.held() == 4 * mib);
+  const auto before = pool.counted.allocations();
+  CHECK(pool.take(4) == low);
+  CHECK(pool.counted.allocations() == before);
+  pool.give(low, 4);
+  pool.blocks.set_limit(1);  // less than a page
+  CHECK(pool.held() == 0);
+}
+
+TEST_CASE("large blocks: trim gives back all that is free, and its contents") {
+  Blocks pool;
+  char* first = pool.take(2);
+  char* second = pool.take(2);
+  std::memset(first, 1, 2 * mib);
+  std::memset(second, 2, 2 * mib);
+  pool.give(first, 2);
+  pool.blocks.trim();
+  CHECK(pool.blocks.cached() == 0);
+  CHECK(pool.held() == 2 * mib);
+  CHECK(pool.take(2) == first);
+  CHECK(std::count(first, first + 2 * mib, 0) == 2 * mib);
+  CHECK(std::count(second, second + 2 * mib, 2) == 2 * mib);
+  CHECK(pool.held() == 4 * mib);
+}
+
+TEST_CASE("large blocks: what is held stays within a quarter above the most that was ever in use") {
+  Blocks pool;
+  char* low = pool.take(8);
+  char* between = pool.take(1);
+  char* high = pool.take(16);
+  pool.give(low, 8);
+  pool.give(high, 16);
+  const auto most = static_cast<std::int64_t>(25 * mib);
+  SUBCASE("while that is much, free blocks stay") {
+    CHECK(pool.take(20) == high);
+    CHECK(pool.held() == 29 * mib);
+  }
+  SUBCASE("above it, they go as far as must be") {
+    CHECK(pool.take(24) == high);
+    CHECK(pool.held() == most + most / 4);
+    CHECK(pool.counted.peak() == most + most / 4);
+    const auto before = pool.counted.allocations();
+    CHECK(pool.take(6) == low);
+    CHECK(pool.counted.allocations() == before);
+  }
+  SUBCASE("trim forgets the most") {
+    pool.blocks.trim();
+    pool.give(pool.take(8), 8);
+    CHECK(pool.take(10) == high);
+    CHECK(pool.held() == 11 * mib + 11 * mib / 4);
+  }
+  CHECK(between);
+}
+
+TEST_CASE("large blocks: steps that are alike take nothing from the system") {
+  Blocks pool;
+  const auto step = [&] {
+    std::mt19937 random(1);
+    std::vector<std::pair<char*, std::size_t>> blocks;
+    for (int i = 0; i < 300; ++i) {
+      if (blocks.size() < 12 || random() % 2) {
+        const std::size_t size = 1 + random() % 9;
+        blocks.emplace_back(pool.take(size), size);
+      }
+      if (blocks.size() > 20) {
+        const auto at = blocks.begin() + static_cast<std::ptrdiff_t>(random() % blocks.size());
+        pool.give(at->first, at->second);
+        blocks.erase(at);
+      }
+    }
+    for (const auto& [block, size] : blocks) pool.give(block, size);
+  };
+  step();
+  const auto before = pool.counted.allocations();
+  for (int i = 0; i < 3; ++i) step();
+  CHECK(pool.counted.allocations() == before);
+  CHECK(pool.blocks.cached() == pool.held());
+}
+
+TEST_CASE("large blocks: a request that does not fit the range gets another") {
+  Blocks pool(8 * mib);
+  std::vector<char*> blocks;
+  for (int i = 0; i < 3; ++i) {
+    blocks.push_back(pool.take(6));
+    std::memset(blocks.back(), i, 6 * mib);
+  }
+  blocks.push_back(pool.take(20));
+  std::memset(blocks.back(), 3, 20 * mib);
+  for (int i = 0; i < 4; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    CHECK(blocks[at][6 * mib - 1] == i);
+    pool.give(blocks[at], i < 3 ? 6 : 20);
+  }
+  CHECK(pool.held() == 38 * mib);
+}
+
+TEST_CASE("large blocks: of a size that the system does not have nothing stays") {
+  int overcommit = 1;
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> overcommit;
+  std::vector<std::size_t> sizes{std::size_t{1} << 48, std::size_t{1} << 62};
+  if (overcommit == 1) {
+    MESSAGE("without 32 TiB: the system promises memory that it does not have");
+  } else {
+    sizes.push_back(std::size_t{1} << 45);
+  }
+  Blocks pool;
+  char* before = pool.take(1);
+  const std::int64_t reserved = reserved_bytes();
+  for (std::size_t size : sizes) CHECK(pool.blocks.take(size) == nullptr);
+  CHECK(reserved_bytes() - reserved < std::int64_t{1} << 40);
+  CHECK(pool.held() == 1 * mib);
+  CHECK(pool.take(1) == before + mib);
+}
+
+TEST_CASE("large blocks: many threads take and give at once") {
+  Blocks pool;
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4);
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      std::vector<std::pair<char*, std::size_t>> blocks(6);
+      for (int i = 0; i < 20000; ++i) {
+        auto& [block, size] = blocks[random() % blocks.size()];
+        if (block) {
+          wrong[t] += block[0] != static_cast<char>(t) || block[size - 1] != static_cast<char>(t);
+          pool.blocks.give(block, size);
+        }
+        size = 1 + random() % (mib / 4);
+        block = static_cast<char*>(pool.blocks.take(size));
+        block[0] = block[size - 1] = static_cast<char>(t);
+        if (i % 1000 == 999) pool.blocks.trim();
+      }
+      for (const auto& [block, size] : blocks) {
+        if (block) pool.blocks.give(block, size);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4, 0));
+  CHECK(pool.blocks.cached() == pool.held());
+  pool.blocks.trim();
+  CHECK(pool.held() == 0);
+}
+
+TEST_CASE("large blocks: a child process with few addresses has its own") {
+  Blocks pool(std::int64_t{64} << 30);
+  char* shared = pool.take(1);
+  std::memset(shared, 1, mib);
+  const int status = rill::test::status_in_child([&] {
+    const auto used = static_cast<rlim_t>(reserved_bytes());
+    const rlimit limit{used + 1024 * mib, used + 1024 * mib};
+    bool good = ::setrlimit(RLIMIT_AS, &limit) == 0;
+    Blocks own(std::int64_t{64} << 30);  // more than the limit allows
+    for (int i = 0; i < 3; ++i) {
+      char* block = own.take(200);
+      good = good && block && (i > 0 || reserved_bytes() < static_cast<std::int64_t>(used + 300 * mib));
+      if (block) block[200 * mib - 1] = 1;
+    }
+    good = good && own.take(900) == nullptr;
+    std::memset(shared, 2, mib);
+    return good ? 0 : 1;
+  });
+  CHECK(status == 0);
+  CHECK(std::count(shared, shared + mib, 1) == mib);
+}

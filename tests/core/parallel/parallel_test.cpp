@@ -1,0 +1,342 @@
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <rill/core/error.h>
+#include <rill/core/parallel.h>
+#include <rill/core/parallel/processors.h>
+
+#include <support/child.h>
+
+namespace rill {
+namespace {
+
+using test::status_in_child;
+
+// Sets the number of threads for one test.
+class Threads {
+ public:
+  explicit Threads(int n) : before_(num_threads()) { set_num_threads(n); }
+  ~Threads() { set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+// How often each element of [0, n) was visited.
+std::vector<int> visits(std::int64_t n, std::int64_t grain) {
+  std::vector<int> count(static_cast<std::size_t>(n));
+  parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) ++count[static_cast<std::size_t>(i)];
+  });
+  return count;
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
+// A root directory of its own, removed at the end.
+class FakeRoot {
+ public:
+  FakeRoot() : path_(std::filesystem::temp_directory_path() / ("rill_root_" + std::to_string(getpid()))) {}
+  ~FakeRoot() { std::filesystem::remove_all(path_); }
+  FakeRoot(const FakeRoot&) = delete;
+  FakeRoot& operator=(const FakeRoot&) = delete;
+
+  void add(const std::string& file, const std::string& text) const { write_file(path_ / file, text); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Sets an environment variable, or removes it, for one test.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    value ? setenv(name, value, 1) : unsetenv(name);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+// Whether arithmetic on this thread keeps denormal numbers.
+bool keeps_denormals() {
+  volatile float x = 1e-40f;
+  volatile float y = x * 0.5f;
+  return y != 0.0f;
+}
+
+}  // namespace
+
+TEST_CASE("parallel_for: every element is visited once for any size, grain and number of threads") {
+  for (const int threads : {1, 2, 3, 8}) {
+    const Threads scope(threads);
+    for (const std::int64_t n : {1, 2, 3, 7, 64, 1000, 100000}) {
+      for (const std::int64_t grain : {1, 3, 64, 5000, 1000000}) {
+        CAPTURE(threads);
+        CAPTURE(n);
+        CAPTURE(grain);
+        REQUIRE(visits(n, grain) == std::vector<int>(static_cast<std::size_t>(n), 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("parallel_for: no element, no call") {
+  const Threads scope(2);
+  int calls = 0;
+  parallel_for(0, 1, [&](std::int64_t, std::int64_t) { ++calls; });
+  parallel_for(-5, 1, [&](std::int64_t, std::int64_t) { ++calls; });
+  CHECK(calls == 0);
+}
+
+TEST_CASE("parallel_for: a grain of zero or less is taken as one") {
+  const Threads scope(2);
+  CHECK(visits(10, 0) == std::vector<int>(10, 1));
+  CHECK(visits(10, -3) == std::vector<int>(10, 1));
+}
+
+TEST_CASE("parallel_for: no piece is shorter than the grain but the last") {
+  const Threads scope(4);
+  std::atomic<bool> too_short{false};
+  parallel_for(1000, 90, [&](std::int64_t begin, std::int64_t end) {
+    if (end - begin < 90 && end != 1000) too_short = true;
+  });
+  CHECK_FALSE(too_short);
+}
+
+TEST_CASE("parallel_for: the work is shared by as many threads as asked for") {
+  const Threads scope(4);
+  // Four pieces that each wait for the other three: they end only if four threads run at once.
+  std::atomic<int> arrived{0};
+  parallel_for(4, 1, [&](std::int64_t begin, std::int64_t end) {
+    arrived += static_cast<int>(end - begin);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (arrived < 4 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  });
+  CHECK(arrived == 4);
+}
+
+TEST_CASE("parallel_for: one thread and small work stay on the caller's thread") {
+  const auto self = std::this_thread::get_id();
+  std::atomic<bool> elsewhere{false};
+  const auto look = [&](std::int64_t, std::int64_t) {
+    if (std::this_thread::get_id() != self) elsewhere = true;
+  };
+  {
+    const Threads scope(1);
+    parallel_for(1000, 1, look);
+  }
+  const Threads scope(4);
+  parallel_for(1000, 1000, look);
+  CHECK_FALSE(elsewhere);
+}
+
+TEST_CASE("parallel_for: a loop within a loop runs whole on the thread that meets it") {
+  const Threads scope(3);
+  std::atomic<std::int64_t> total{0};
+  std::atomic<bool> split{false};
+  parallel_for(6, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      parallel_for(100, 1, [&](std::int64_t from, std::int64_t to) {
+        if (to - from != 100) split = true;
+        total += to - from;
+      });
+    }
+  });
+  CHECK(total == 600);
+  CHECK_FALSE(split);
+}
+
+TEST_CASE("parallel_for: an exception reaches the caller and the team works on") {
+  const Threads scope(3);
+  for (int round = 0; round < 50; ++round) {
+    const auto fail_at_seven = [](std::int64_t begin, std::int64_t end) {
+      if (begin <= 7 && 7 < end) throw std::runtime_error("seven");
+    };
+    CHECK_THROWS_WITH_AS(parallel_for(40, 1, fail_at_seven), "seven", std::runtime_error);
+    CHECK(visits(40, 1) == std::vector<int>(40, 1));
+  }
+}
+
+TEST_CASE("parallel_for: threads that call it at the same time do not disturb one another") {
+  const Threads scope(3);
+  std::vector<std::thread> users;
+  std::atomic<int> wrong{0};
+  for (int user = 0; user < 4; ++user) {
+    users.emplace_back([&] {
+      for (int round = 0; round < 300; ++round) {
+        if (visits(64, 1) != std::vector<int>(64, 1)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& user : users) user.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("parallel_for: thousands of short regions with changing numbers of threads") {
+  const Threads scope(2);
+  std::int64_t total = 0;
+  for (int round = 0; round < 3000; ++round) {
+    if (round % 500 == 0) set_num_threads(2 + round / 500);
+    std::atomic<std::int64_t> sum{0};
+    parallel_for(8, 1, [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });
+    total += sum;
+  }
+  CHECK(total == 3000 * 8);
+}
+
+TEST_CASE("parallel_for: the team wakes after it has slept") {
+  const Threads scope(4);
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    CHECK(visits(256, 1) == std::vector<int>(256, 1));
+  }
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which cannot start threads after a fork
+TEST_CASE("parallel_for: works in a forked child, and in its child") {
+  const Threads scope(3);
+  REQUIRE(visits(64, 1) == std::vector<int>(64, 1));  // the team exists
+  const auto whole = [] { return visits(64, 1) == std::vector<int>(64, 1); };
+  const auto grandchild = [&] { return status_in_child([&] { return whole() ? 7 : 1; }); };
+  const int status = status_in_child([&] { return whole() && grandchild() == 7 && whole() ? 3 : 1; });
+  CHECK(status == 3);
+  CHECK(whole());
+}
+
+TEST_CASE("parallel_for: a fork while another thread is in a region leaves the child able to work") {
+  const Threads scope(2);
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) visits(64, 1);
+  });
+  for (int round = 0; round < 20; ++round) {
+    CHECK(status_in_child([] { return visits(64, 1) == std::vector<int>(64, 1) ? 3 : 1; }) == 3);
+  }
+  stop = true;
+  other.join();
+}
+#endif
+
+TEST_CASE("set_num_threads: outside 1..1024 is an error that names the number") {
+  CHECK_THROWS_WITH_AS(set_num_threads(0), "set_num_threads: 0 is outside 1..1024", Error);
+  CHECK_THROWS_WITH_AS(set_num_threads(-2), "set_num_threads: -2 is outside 1..1024", Error);
+  CHECK_THROWS_WITH_AS(set_num_threads(1025), "set_num_threads: 1025 is outside 1..1024", Error);
+  const Threads scope(5);
+  CHECK(num_threads() == 5);
+}
+
+TEST_CASE("num_threads: the variables of the environment, RILL_NUM_THREADS first") {
+  const Variable openmp("OMP_NUM_THREADS", "3");
+  {
+    const Variable none("RILL_NUM_THREADS", nullptr);
+    CHECK(detail::initial_threads() == 3);
+    const Variable list("OMP_NUM_THREADS", "4,2");
+    CHECK(detail::initial_threads() == usable_processors());
+  }
+  const Variable empty("RILL_NUM_THREADS", "");
+  CHECK(detail::initial_threads() == 3);
+  const Variable seven("RILL_NUM_THREADS", "7");
+  CHECK(detail::initial_threads() == 7);
+}
+
+TEST_CASE("num_threads: RILL_NUM_THREADS that is not a number from 1 to 1024 is an error that names it") {
+  for (const std::string value : {"0", "-1", "1025", "two", "2 ", "2.5", "99999999999"}) {
+    const Variable variable("RILL_NUM_THREADS", value.c_str());
+    const std::string message =
+        "num_threads: RILL_NUM_THREADS is '" + value + "'; set it to a number from 1 to 1024";
+    CHECK_THROWS_WITH_AS(detail::initial_threads(), message.c_str(), Error);
+  }
+}
+
+TEST_CASE("usable_processors: at least one and no more than the machine has") {
+  CHECK(usable_processors() >= 1);
+  CHECK(usable_processors() <= static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST_CASE("cgroup_processors: the tightest quota of the group and its ancestors, rounded up") {
+  const FakeRoot root;
+  CHECK(cgroup_processors(root.path()) == 0);
+  root.add("proc/self/cgroup", "0::/user/job\n");
+  CHECK(cgroup_processors(root.path()) == 0);
+  root.add("sys/fs/cgroup/user/job/cpu.max", "max 100000\n");
+  CHECK(cgroup_processors(root.path()) == 0);
+  root.add("sys/fs/cgroup/user/cpu.max", "350000 100000\n");
+  CHECK(cgroup_processors(root.path()) == 4);
+  root.add("sys/fs/cgroup/user/job/cpu.max", "150000 100000\n");
+  CHECK(cgroup_processors(root.path()) == 2);
+  root.add("sys/fs/cgroup/cpu.max", "50000 100000\n");
+  CHECK(cgroup_processors(root.path()) == 1);
+}
+
+TEST_CASE("cgroup_processors: version 1, with the controllers mounted together") {
+  const FakeRoot root;
+  root.add("proc/self/cgroup", "5:cpuset:/other\n4:cpu,cpuacct:/docker/abc\nnonsense\n1:name=systemd:/x\n");
+  root.add("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+  root.add("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+  CHECK(cgroup_processors(root.path()) == 0);
+  root.add("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "250000\n");
+  root.add("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us", "100000\n");
+  CHECK(cgroup_processors(root.path()) == 3);
+}
+
+#if defined(__x86_64__) || defined(__aarch64__)
+TEST_CASE("FlushDenormals: flushes while it lives and gives the earlier setting back") {
+  REQUIRE(keeps_denormals());
+  {
+    const FlushDenormals outer;
+    CHECK_FALSE(keeps_denormals());
+    {
+      const FlushDenormals inner;
+      CHECK_FALSE(keeps_denormals());
+    }
+    CHECK_FALSE(keeps_denormals());
+  }
+  CHECK(keeps_denormals());
+}
+
+TEST_CASE("FlushDenormals: threads that help follow the caller, region by region") {
+  const Threads scope(4);
+  const auto keepers = [] {
+    std::atomic<int> count{0};
+    std::atomic<int> arrived{0};
+    parallel_for(4, 1, [&](std::int64_t begin, std::int64_t end) {
+      if (keeps_denormals()) count += static_cast<int>(end - begin);
+      arrived += static_cast<int>(end - begin);
+      const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+      while (arrived < 4 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    });
+    return count.load();
+  };
+  CHECK(keepers() == 4);
+  {
+    const FlushDenormals flush;
+    CHECK(keepers() == 0);
+  }
+  CHECK(keepers() == 4);
+}
+#endif
+
+}  // namespace rill

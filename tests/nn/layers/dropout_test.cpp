@@ -1,0 +1,81 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include <rill/core/core.h>
+#include <rill/nn/layers/dropout.h>
+#include <support/expect.h>
+#include <support/reference.h>
+#include <support/same.h>
+
+using namespace rill;
+using test::check_error;
+using test::largest_difference;
+
+TEST_CASE("dropout: the reference values") {
+  for (const char* name : {"p0_train", "eval", "p1_train"}) {
+    CAPTURE(name);
+    Rng rng(1);
+    const std::string text = name;
+    nn::Dropout layer({.p = text == "p0_train" ? 0.0 : text == "eval" ? 0.5 : 1.0}, rng);
+    layer.train(text != "eval");
+    const test::Reference want("dropout.safetensors", name);
+    const Tensor x = want.input("x");
+    const Tensor y = layer(x) * 1.0;
+    want.check_equal(y, "out.out");
+    y.backward(want("gout.out"));
+    want.check_gradient(x, "x");
+  }
+}
+
+TEST_CASE("dropout: a share p of the elements is 0 and the rest is scaled, and so is the gradient") {
+  Rng rng(1);
+  const nn::Dropout layer({.p = 0.3}, rng);
+  Tensor x = ones({100, 200});
+  x.set_requires_grad();
+  const Tensor y = layer(x);
+  CHECK(mean(eq(y, 0.0).to(float32)).item() == doctest::Approx(0.3).epsilon(0.05));
+  CHECK(amax(y).item() == doctest::Approx(1 / 0.7));
+  CHECK(mean(y).item() == doctest::Approx(1).epsilon(0.05));
+  sum(y).backward();
+  CHECK(largest_difference(x.grad(), y) == 0);
+}
+
+TEST_CASE(
+    "dropout: calls differ, layers of one generator differ, equal seeds repeat on any number of threads") {
+  const Tensor x = ones({300, 300});
+  const auto two_calls = [&](int threads) {
+    const test::Threads setter(threads);
+    Rng rng(1);
+    const nn::Dropout first({.p = 0.5}, rng), second({.p = 0.5}, rng);
+    return std::vector<Tensor>{first(x), first(x), second(x)};
+  };
+  const auto one = two_calls(1), four = two_calls(4);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(largest_difference(one[i], four[i]) == 0);
+  CHECK(largest_difference(one[0], one[1]) > 0);
+  CHECK(largest_difference(one[0], one[2]) > 0);
+}
+
+TEST_CASE("dropout: counters resume a run exactly, with the stream of the saved layer") {
+  const Tensor x = ones({30, 30});
+  Rng rng(1), other(2);
+  nn::Dropout layer({.p = 0.5}, rng), resumed({.p = 0.5}, other);
+  layer(x);
+  resumed.load_counters(layer.counters());
+  CHECK(largest_difference(layer(x), resumed(x)) == 0);
+  CHECK(layer.counters() == resumed.counters());
+  CHECK(largest_difference(layer(x), nn::clone(resumed)(x)) == 0);
+  CHECK(layer.state_dict().empty());
+}
+
+TEST_CASE("dropout: in eval the input itself comes back and no call is counted") {
+  Rng rng(1);
+  nn::Dropout layer({.p = 0.5}, rng);
+  const auto before = layer.counters();
+  layer.eval();
+  const Tensor x = ones({3});
+  CHECK(layer(x).ref() == x.ref());
+  CHECK(layer.counters() == before);
+  check_error([&] { nn::Dropout({.p = -0.1}, rng); }, "Dropout: p -0.1 is outside 0..1");
+  check_error([&] { nn::Dropout({.p = NAN}, rng); }, "Dropout: p nan is outside 0..1");
+}

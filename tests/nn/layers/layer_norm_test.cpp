@@ -1,0 +1,54 @@
+#include <doctest/doctest.h>
+
+#include <rill/core/core.h>
+#include <rill/nn/layers/layer_norm.h>
+#include <support/expect.h>
+#include <support/reference.h>
+
+using namespace rill;
+using test::check_error;
+
+namespace {
+
+void check_case(const char* name, nn::LayerNormOptions options) {
+  CAPTURE(name);
+  Rng rng(1);
+  nn::LayerNorm layer(options, rng);
+  const test::Reference want("layer_norm.safetensors", name);
+  want.load_into(layer);
+  const Tensor x = want.input("x");
+  const Tensor y = layer(x);
+  want.check_equal(y, "out.out");
+  y.backward(want("gout.out"));
+  want.check_gradient(x, "x");
+  want.check_gradients(layer);
+}
+
+}  // namespace
+
+TEST_CASE("layer norm: the reference values") {
+  check_case("last", {.normalized_shape = {6}});
+  check_case("last_3d", {.normalized_shape = {6}});
+  check_case("two_dims", {.normalized_shape = {7, 6}});
+  check_case("no_affine_eps", {.normalized_shape = {6}, .eps = 1e-3, .elementwise_affine = false});
+}
+
+TEST_CASE("layer norm: parameters start as ones and zeros, each may be absent") {
+  Rng rng(1);
+  const nn::LayerNorm layer({.normalized_shape = {2, 3}}, rng);
+  CHECK(layer.parameter("weight").to_vector() == std::vector<double>(6, 1));
+  CHECK(layer.parameter("bias").to_vector() == std::vector<double>(6, 0));
+  CHECK(nn::LayerNorm({.normalized_shape = {3}, .bias = false}, rng).named_parameters().size() == 1);
+  CHECK(
+      nn::LayerNorm({.normalized_shape = {3}, .elementwise_affine = false}, rng).named_parameters().empty());
+}
+
+TEST_CASE("layer norm: what does not fit is an error") {
+  Rng rng(1);
+  check_error([&] { nn::LayerNorm({}, rng); }, "LayerNorm: normalized_shape [] needs");
+  check_error([&] { nn::LayerNorm({.normalized_shape = {0}}, rng); },
+              "LayerNorm: normalized_shape [0] needs");
+  check_error([&] { nn::LayerNorm({.normalized_shape = {3}, .eps = 0}, rng); }, "eps 0 must be positive");
+  const nn::LayerNorm layer({.normalized_shape = {3}}, rng);
+  check_error([&] { layer(ones({2, 4})); }, "layer_norm");
+}
