@@ -77,10 +77,11 @@ class RecordObserver {
   RecordObserver* before_;
 };
 
-/// A tensor kept for the gradient: storage, layout and version, but no history (so no cycle).
+/// A tensor saved for the backward function of `op`: storage, layout and version, but no history (so no
+/// cycle). Throws for an undefined tensor.
 class Saved {
  public:
-  Saved(const Tensor& t, const char* op);
+  explicit Saved(const Tensor& t, const char* op = "backward");
   /// The tensor; throws when its contents were changed in place since.
   Tensor operator()() const {
     check_version();
@@ -108,9 +109,6 @@ class Saved {
   DType dtype_;
   const char* op_;
 };
-
-/// Keeps t for the backward function of `op`. An undefined tensor must not be saved.
-inline Saved save(const Tensor& t, const char* op = "backward") { return Saved(t, op); }
 
 /// Where a gradient is to be written: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage)
 /// or 1.
@@ -240,7 +238,7 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 
 /// Makes y the result of an op: when one of the inputs wants a gradient, keeps `backward(const Tensor& dy,
 /// Grads& d)`. y must be fresh (made by the op; one with a gradient is an error), and `backward` must not
-/// hold a recorded tensor: use save(). dy may have any strides, even those of an expanded tensor. Returns y.
+/// hold a recorded tensor: use Saved. dy may have any strides, even those of an expanded tensor. Returns y.
 /// Undefined inputs are allowed (an absent bias) and never asked for.
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {

@@ -73,17 +73,17 @@ class Check {
     return total;
   }
 
-  /// Every write goes through data(), so that what is derived from an input (a packed weight) is derived
-  /// anew.
+  /// Every write asks for mutable_data() again, so that what is derived from an input (a packed weight) is
+  /// derived anew.
   double numeric(Tensor input, std::int64_t offset) const {
-    const double at = std::as_const(input).data<double>()[offset];
+    const double at = input.data<double>()[offset];
     const double step = options_.eps * std::max(1.0, std::abs(at));
     const double up = at + step, down = at - step;
-    input.data<double>()[offset] = up;
+    input.mutable_data<double>()[offset] = up;
     const double above = projected();
-    input.data<double>()[offset] = down;
+    input.mutable_data<double>()[offset] = down;
     const double below = projected();
-    input.data<double>()[offset] = at;
+    input.mutable_data<double>()[offset] = at;
     return (above - below) / (up - down);
   }
 

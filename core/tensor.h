@@ -28,6 +28,12 @@ namespace rill {
 class Tensor;
 class Rng;
 
+namespace detail {
+/// The first element, unchecked: no dtype check, no version bump.
+template <class T>
+T* raw(const Tensor& t) noexcept;
+}  // namespace detail
+
 /// What a Tensor points to. Internal: use Tensor.
 struct TensorImpl : RefCounted {
   DType dtype = float32;
@@ -54,6 +60,13 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  /// Makes this handle one on another tensor. Only of an lvalue: `x.select(0, 0) = y` would change no element
+  /// and does not compile; x.select(0, 0).copy_(y) does.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
 
   bool defined() const noexcept { return static_cast<bool>(impl_); }
   DType dtype() const { return impl().dtype; }
@@ -67,30 +80,33 @@ class Tensor {
   bool is_contiguous() const { return impl().contiguous; }  ///< row-major without gaps
 
   // --- access
-  /// The first element. T must be the C++ type of dtype(). Mutable access counts as a change of the contents:
-  /// an op that kept this tensor for its gradient will refuse to go back. Write before the next op uses the
-  /// tensor, or ask again: what ops keep of a weight is made anew only after the next mutable access.
-  template <class T>
-  T* data() {
-    check_type(dtype_of<T>);
-    impl().storage->bump_version();
-    return reinterpret_cast<T*>(impl().storage->data()) + impl().offset;
-  }
+  /// The first element, read-only. T must be the C++ type of dtype().
   template <class T>
   const T* data() const {
     check_type(dtype_of<T>);
-    return reinterpret_cast<const T*>(impl().storage->data()) + impl().offset;
+    return detail::raw<const T>(*this);
   }
-  /// All elements in order; only of a contiguous tensor. Mutable access counts as a change, as of data().
+  /// The first element, for writing. Each call counts as one change of the storage that all its views share:
+  /// it bumps the version, so that a backward pass refuses what an op saved before, and drops the packed form
+  /// that products keep of a weight. Ask for the pointer after the last op that used the tensor and finish
+  /// writing before the next one uses it: a write through an older pointer is seen by neither, so ask again.
   template <class T>
-  std::span<T> span() {
-    check_contiguous();
-    return {data<T>(), static_cast<std::size_t>(numel())};
+  T* mutable_data() {
+    check_type(dtype_of<T>);
+    impl().storage->bump_version();
+    return detail::raw<T>(*this);
   }
+  /// All elements in row-major order, read-only; throws unless the tensor is contiguous.
   template <class T>
   std::span<const T> span() const {
     check_contiguous();
     return {data<T>(), static_cast<std::size_t>(numel())};
+  }
+  /// The same for writing; each call counts as one change, see mutable_data().
+  template <class T>
+  std::span<T> mutable_span() {
+    check_contiguous();
+    return {mutable_data<T>(), static_cast<std::size_t>(numel())};
   }
   /// The value of a tensor with one element, of any dtype, as T.
   template <class T = double>
@@ -223,7 +239,6 @@ namespace detail {
 /// A tensor header on `storage`; `contiguous` is worked out from shape and strides.
 Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
                  std::int64_t offset);
-/// Read access without the version check of Tensor::data, write access without the bump.
 template <class T>
 T* raw(const Tensor& t) noexcept {
   return reinterpret_cast<T*>(t.ref()->storage->data()) + t.ref()->offset;

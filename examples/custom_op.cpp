@@ -43,7 +43,7 @@ Tensor roughness(const Tensor& x) {
     y = rill::sum(rill::square(neighbours(x)));
   }
   return rill::record("roughness", y, {x},
-                      [x = rill::save(x, "roughness"), neighbours](const Tensor& dy, rill::Grads& d) {
+                      [x = rill::Saved(x, "roughness"), neighbours](const Tensor& dy, rill::Grads& d) {
                         const Tensor step = neighbours(x()) * (2 * dy.item());
                         Tensor dx = d[0].zeroed();
                         dx.narrow(-1, 1, step.size(-1)).add_(step);

@@ -17,10 +17,10 @@ Tensor fill(const char* op, Tensor w, F&& fill) {
   const NoGrad no_grad;
   visit_floating(op, w.dtype(), [&]<class T>(Type<T>) {
     if (w.is_contiguous() && w.is_leaf()) {
-      fill(w.data<T>(), w.numel());
+      fill(w.mutable_data<T>(), w.numel());
     } else {
       Tensor values = empty(w.shape(), w.dtype());
-      fill(values.data<T>(), values.numel());
+      fill(values.mutable_data<T>(), values.numel());
       w.copy_(values);
     }
   });

@@ -35,7 +35,7 @@ bool detail::all_finite(const Tensor& t) {
   if (!is_floating(t.dtype())) return true;
   const Tensor flat = t.detach().contiguous();
   return visit_floating("anomaly", t.dtype(), [&]<class T>(Type<T>) {
-    const auto values = flat.span<const T>();
+    const auto values = flat.span<T>();
     return std::all_of(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
   });
 }
@@ -188,11 +188,10 @@ Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gr
   const Ref<Storage> storage = gradient.impl().storage;
   const std::uint32_t version = storage->version();
   Tensor replaced = hook(gradient);
-  check(
-      storage->version() == version,
-      "hook: the gradient of shape {} was changed in place (or opened for it by a data() that is not const), "
-      "others may share it; return a new tensor",
-      gradient.shape());
+  check(storage->version() == version,
+        "hook: the gradient of shape {} was changed in place (or opened for it by a mutable_data()), "
+        "others may share it; return a new tensor",
+        gradient.shape());
   return replaced;
 }
 }  // namespace

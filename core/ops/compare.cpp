@@ -73,7 +73,7 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   visit(a.dtype(), [&]<class T>(Type<T>) {
     fill_from<T, bool, T, T>(y, [](bool m, T u, T v) { return m ? u : v; }, {mask, a, b});
   });
-  return record("where", y, {a, b}, [mask = save(mask, "where")](const Tensor& dy, Grads& d) {
+  return record("where", y, {a, b}, [mask = Saved(mask, "where")](const Tensor& dy, Grads& d) {
     if (auto da = d[0]) give_masked(da, dy, mask(), true);
     if (auto db = d[1]) give_masked(db, dy, mask(), false);
   });
@@ -89,7 +89,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
     const T filling = static_cast<T>(value);
     fill_from<T, bool, T>(y, [filling](bool m, T v) { return m ? filling : v; }, {mask, x});
   });
-  return record("masked_fill", y, {x}, [mask = save(mask, "masked_fill")](const Tensor& dy, Grads& d) {
+  return record("masked_fill", y, {x}, [mask = Saved(mask, "masked_fill")](const Tensor& dy, Grads& d) {
     give_masked(d[0], dy, mask(), false);
   });
 }

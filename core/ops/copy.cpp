@@ -155,7 +155,7 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
   check(x.dim() >= 2, "tril: a tensor of shape {} has no matrices", x.shape());
   Tensor above = zeros({x.size(-2), x.size(-1)}, boolean);
-  bool* mask = above.data<bool>();
+  bool* mask = above.mutable_data<bool>();
   for (std::int64_t i = 0; i < x.size(-2); ++i) {
     for (std::int64_t j = 0; j < x.size(-1); ++j) mask[i * x.size(-1) + j] = j - i > diagonal;
   }

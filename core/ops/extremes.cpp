@@ -54,23 +54,23 @@ Tensor over_dims(const Tensor& x, const Dims& dims, bool keepdim) {
     const Rows rows(x, set);
     const Tensor y = empty(set.reduced(x.shape(), keepdim), x.dtype());
     each_row<T>(rows, [&](std::int64_t i, const T* row) { raw<T>(y)[i] = Extreme::find(row, rows.size()); });
-    return record(Extreme::name, y, {x},
-                  [set, x = save(x, Extreme::name), y = save(y, Extreme::name)](const Tensor& dy, Grads& d) {
-                    const Tensor gradient = dy.contiguous();
-                    const T* const result = y.template data<T>();
-                    const Rows from(x(), set);
-                    const std::int64_t n = from.size();
-                    const Tensor dx = empty({from.count(), n}, dy.dtype());
-                    each_row<T>(from, [&](std::int64_t i, const T* row) {
-                      const T share =
-                          raw<const T>(gradient)[i] / static_cast<T>(kernels::count_equal(row, n, result[i]));
-                      T* const to = raw<T>(dx) + i * n;
-                      // A product, so that the share of a NaN, infinite for want of an equal, gives NaN.
-                      for (std::int64_t k = 0; k < n; ++k)
-                        to[k] = static_cast<T>(row[k] == result[i]) * share;
-                    });
-                    d[0].give(detail::unmoved(dx, set, x.shape()));
-                  });
+    return record(
+        Extreme::name, y, {x},
+        [set, x = Saved(x, Extreme::name), y = Saved(y, Extreme::name)](const Tensor& dy, Grads& d) {
+          const Tensor gradient = dy.contiguous();
+          const T* const result = y.template data<T>();
+          const Rows from(x(), set);
+          const std::int64_t n = from.size();
+          const Tensor dx = empty({from.count(), n}, dy.dtype());
+          each_row<T>(from, [&](std::int64_t i, const T* row) {
+            const T share =
+                raw<const T>(gradient)[i] / static_cast<T>(kernels::count_equal(row, n, result[i]));
+            T* const to = raw<T>(dx) + i * n;
+            // A product, so that the share of a NaN, infinite for want of an equal, gives NaN.
+            for (std::int64_t k = 0; k < n; ++k) to[k] = static_cast<T>(row[k] == result[i]) * share;
+          });
+          d[0].give(detail::unmoved(dx, set, x.shape()));
+        });
   });
 }
 
@@ -88,7 +88,7 @@ ValuesAndIndices along(const Tensor& x, std::int64_t dim, bool keepdim) {
       raw<std::int64_t>(indices)[i] = kernels::first_equal(row, rows.size(), found);
     });
     Tensor y = record(
-        Extreme::name, values, {x}, [set, at = save(indices, Extreme::name)](const Tensor& dy, Grads& d) {
+        Extreme::name, values, {x}, [set, at = Saved(indices, Extreme::name)](const Tensor& dy, Grads& d) {
           const Tensor gradient = dy.contiguous();
           detail::give_chosen(d[0], set, 1, at.template data<std::int64_t>(), raw<const T>(gradient));
         });

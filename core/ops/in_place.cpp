@@ -74,7 +74,7 @@ RILL_KERNEL void scale_run(std::int64_t n, T factor, T* y, std::int64_t sy) noex
 /// f(y, step of y, n) on runs that together are all of `to`.
 template <class T, class F>
 void for_each_part(Tensor& to, F&& f) {
-  T* const y = to.data<T>();
+  T* const y = to.mutable_data<T>();
   const auto part = [&](auto at, std::int64_t n, auto step) { f(y + at[0], step[0], n); };
   if (to.is_contiguous()) {
     detail::each_run<T, 1>(to.shape(), {}, true, to.numel(), part);
@@ -86,7 +86,7 @@ void for_each_part(Tensor& to, F&& f) {
 /// f(y, step of y, x, step of x, n) on runs that together are all of `to` and of `from` broadcast to it.
 template <class T, class U, class F>
 void for_each_pair(Tensor& to, const Tensor& from, F&& f) {
-  T* const y = to.data<T>();
+  T* const y = to.mutable_data<T>();
   const U* const x = from.data<U>();
   const auto pair = [&](auto at, std::int64_t n, auto step) { f(y + at[0], step[0], x + at[1], step[1], n); };
   if (to.is_contiguous() && from.is_contiguous() && to.shape() == from.shape()) {

@@ -129,7 +129,7 @@ Tensor embedding(const Tensor& weight, const Tensor& ids, std::optional<std::int
   shape.push_back(weight.size(1));
   const Tensor at = checked("embedding", ids, rows);
   return record("embedding", selected("embedding", weight, 0, at, shape), {weight},
-                [padding, at = save(at, "embedding")](const Tensor& dy, Grads& d) {
+                [padding, at = Saved(at, "embedding")](const Tensor& dy, Grads& d) {
                   scatter_gradient(d[0], 0, at(), dy, padding);
                 });
 }
@@ -143,7 +143,7 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   shape[along] = index.numel();
   const Tensor at = checked("index_select", index, x.size(along));
   return record("index_select", selected("index_select", x, along, at, shape), {x},
-                [along, at = save(at, "index_select")](const Tensor& dy, Grads& d) {
+                [along, at = Saved(at, "index_select")](const Tensor& dy, Grads& d) {
                   scatter_gradient(d[0], along, at(), dy, no_skip);
                 });
 }
@@ -165,7 +165,7 @@ Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const T
     scatter_blocks(raw<const T>(from), raw<const std::int64_t>(at), at.numel(), no_skip, raw<T>(y),
                    detail::blocked(y, along, along + 1).blocks);
     return record("index_add", y, {x, source},
-                  [along, at = save(at, "index_add")](const Tensor& dy, Grads& d) {
+                  [along, at = Saved(at, "index_add")](const Tensor& dy, Grads& d) {
                     if (auto dx = d[0]) dx.give(dy);
                     if (auto ds = d[1]) ds.give(index_select(dy, along, at()));
                   });
@@ -205,7 +205,7 @@ Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
     each_gathered(
         x.shape(), x.strides(), along, at,
         [from = raw<const T>(x), to = raw<T>(y)](std::int64_t i, std::int64_t j) { to[j] = from[i]; });
-    return record("gather", y, {x}, [along, at = save(at, "gather")](const Tensor& dy, Grads& d) {
+    return record("gather", y, {x}, [along, at = Saved(at, "gather")](const Tensor& dy, Grads& d) {
       const Tensor from = dy.contiguous();
       const Tensor to = d[0].zeroed();
       each_gathered(
@@ -229,7 +229,7 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
       if (keep[i]) *to++ = raw<const T>(from)[i];
     }
     return record("masked_select", y, {x},
-                  [chosen = save(chosen, "masked_select")](const Tensor& dy, Grads& d) {
+                  [chosen = Saved(chosen, "masked_select")](const Tensor& dy, Grads& d) {
                     const Tensor source = dy.contiguous();
                     const Tensor wide = zeros(chosen.shape(), dy.dtype());
                     const T* next = raw<const T>(source);

@@ -106,10 +106,10 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
       }
     });
     std::optional<Saved> kept_weight;
-    if (w.defined()) kept_weight = save(w, "layer_norm");
+    if (w.defined()) kept_weight = Saved(w, "layer_norm");
     return record(
         "layer_norm", y, {x, weight, bias},
-        [set, moments, x = save(x, "layer_norm"), w = std::move(kept_weight)](const Tensor& dy, Grads& d) {
+        [set, moments, x = Saved(x, "layer_norm"), w = std::move(kept_weight)](const Tensor& dy, Grads& d) {
           layer_norm_backward(Rows(x(), set), Rows(dy, set), raw<const RowMoments<T>>(moments),
                               w ? w->template data<T>() : nullptr, d);
         });

@@ -138,7 +138,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOp
     const bool mean = options.reduction == Reduction::mean;
     const std::int64_t step = options.reduction == Reduction::none ? 1 : 0;
     return record("cross_entropy", std::move(y), {x},
-                  [=, x = save(x, "cross_entropy")](const Tensor& dy, Grads& d) {
+                  [=, x = Saved(x, "cross_entropy")](const Tensor& dy, Grads& d) {
                     const Tensor gradient = dy.contiguous();
                     const T divisor = mean ? static_cast<T>(targets.total_weight()) : T(1);
                     detail::write_rows<T>(d[0], set, [&](T* dx, T beta) {
@@ -249,8 +249,8 @@ Tensor elementwise_loss(const Op& op, const Tensor& x, const Tensor& target, Red
     const Tensor each = detail::binary_forward<Op, T>(op, x, target);
     const double divisor = reduction == Reduction::mean ? static_cast<double>(each.numel()) : 1;
     return record(Op::name, detail::reduced_loss(each, reduction, divisor), {x, target},
-                  [op, divisor, shape = each.shape(), x = save(x, Op::name), target = save(target, Op::name)](
-                      const Tensor& dy, Grads& d) {
+                  [op, divisor, shape = each.shape(), x = Saved(x, Op::name),
+                   target = Saved(target, Op::name)](const Tensor& dy, Grads& d) {
                     const Tensor gradient = full(shape, dy.item() / divisor, dy.dtype());
                     if (auto g = d[0])
                       detail::binary_backward<detail::BackwardA<Op>, T>({op}, gradient, x(), target(), g);

@@ -93,7 +93,7 @@ Tensor matmul_2d(const Tensor& a, const Tensor& b) {
   matmul_into({y, 0}, a, b);
   if (!is_recording({a, b})) return unrecorded("matmul", std::move(y));
   return record("matmul", std::move(y), {a, b},
-                [a = save(a, "matmul"), b = save(b, "matmul")](const Tensor& dy, Grads& d) {
+                [a = Saved(a, "matmul"), b = Saved(b, "matmul")](const Tensor& dy, Grads& d) {
                   if (auto da = d[0]) matmul_into(da.slot(), dy, b().t());
                   if (auto db = d[1]) matmul_into(db.slot(), a().t(), dy);
                 });
@@ -118,7 +118,7 @@ Tensor bmm_3d(const Tensor& a, const Tensor& b) {
   bmm_into({y, 0}, a.detach(), b.detach());
   if (!is_recording({a, b})) return unrecorded("bmm", std::move(y));
   return record("bmm", std::move(y), {a, b},
-                [a = save(a, "bmm"), b = save(b, "bmm")](const Tensor& dy, Grads& d) {
+                [a = Saved(a, "bmm"), b = Saved(b, "bmm")](const Tensor& dy, Grads& d) {
                   if (auto da = d[0]) bmm_into(da.slot(), dy, b().transpose(1, 2));
                   if (auto db = d[1]) bmm_into(db.slot(), a().transpose(1, 2), dy);
                 });
@@ -198,7 +198,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   y = detail::make_view(y.impl().storage, y.dtype(), shape, contiguous_strides(shape), 0);
   if (!is_recording({x, weight, bias})) return unrecorded("linear", std::move(y));
   return record("linear", std::move(y), {x, weight, bias},
-                [x = save(x, "linear"), weight = save(weight, "linear"), flat](const Tensor& dy, Grads& d) {
+                [x = Saved(x, "linear"), weight = Saved(weight, "linear"), flat](const Tensor& dy, Grads& d) {
                   const Tensor g = dy.reshape({flat[0], dy.size(-1)});
                   if (auto dx = d[0]) {
                     const Slot slot = dx.slot();

@@ -162,9 +162,10 @@ Tensor unary(const Op& op, const Tensor& x) {
       });
     } else {
       const Tensor& kept = Op::keeps == Keeps::input ? x : y;
-      return record(op.name, std::move(y), {x}, [op, kept = save(kept, op.name)](const Tensor& dy, Grads& d) {
-        detail::unary_backward<Op, T>(op, dy, &kept, d[0].in_place_slot(dy));
-      });
+      return record(op.name, std::move(y), {x},
+                    [op, kept = Saved(kept, op.name)](const Tensor& dy, Grads& d) {
+                      detail::unary_backward<Op, T>(op, dy, &kept, d[0].in_place_slot(dy));
+                    });
     }
   });
 }
@@ -194,7 +195,7 @@ Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
       });
     } else {
       return record(Op::name, std::move(y), {a, b},
-                    [op, a = save(a, Op::name), b = save(b, Op::name)](const Tensor& dy, Grads& d) {
+                    [op, a = Saved(a, Op::name), b = Saved(b, Op::name)](const Tensor& dy, Grads& d) {
                       if (auto g = d[0])
                         detail::binary_backward<detail::BackwardA<Op>, T>({op}, dy, a(), b(), g);
                       if (auto g = d[1])

@@ -229,7 +229,7 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
     const DimSet set("prod", dims, x.dim());
     Tensor y = reduce_each_row<T>(x, set, keepdim,
                                   [](const T* row, std::int64_t n) { return kernels::product(row, n); });
-    return record("prod", std::move(y), {x}, [set, x = save(x, "prod")](const Tensor& dy, Grads& d) {
+    return record("prod", std::move(y), {x}, [set, x = Saved(x, "prod")](const Tensor& dy, Grads& d) {
       const Tensor gradient = dy.contiguous();
       give_each_row<T>(d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t n) {
         kernels::product_backward(row, raw<const T>(gradient)[i], dx, n);
@@ -246,7 +246,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
       return z.greatest + z.log_sum;
     });
     return record("logsumexp", y, {x},
-                  [set, x = save(x, "logsumexp"), y = save(y, "logsumexp")](const Tensor& dy, Grads& d) {
+                  [set, x = Saved(x, "logsumexp"), y = Saved(y, "logsumexp")](const Tensor& dy, Grads& d) {
                     const Tensor gradient = dy.contiguous();
                     const T* const result = y.template data<T>();
                     give_each_row<T>(
@@ -295,7 +295,7 @@ Tensor spread_of(const Tensor& x, const Dims& dims, double correction, bool keep
     for (std::int64_t i = 0; i < rows.count(); ++i)
       out[i] = Op::root ? std::sqrt(out[i] / divisor) : out[i] / divisor;
     return record(
-        Op::name, y, {x}, [=, x = save(x, Op::name), y = save(y, Op::name)](const Tensor& dy, Grads& d) {
+        Op::name, y, {x}, [=, x = Saved(x, Op::name), y = Saved(y, Op::name)](const Tensor& dy, Grads& d) {
           const Tensor gradient = dy.contiguous();
           const T* const result = y.template data<T>();
           give_each_row<T>(d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t size) {
@@ -387,13 +387,14 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
           "norm: p = {} over no element of shape {} has no value", p, x.shape());
     const Tensor y = empty(set.reduced(x.shape(), keepdim), x.dtype());
     norm_forward(Rows(x, set), p, raw<T>(y));
-    return record("norm", y, {x}, [=, x = save(x, "norm"), y = save(y, "norm")](const Tensor& dy, Grads& d) {
-      const Tensor gradient = dy.contiguous();
-      const T* const result = y.template data<T>();
-      give_each_row<T>(d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t n) {
-        norm_backward(row, p, result[i], raw<const T>(gradient)[i], dx, n);
-      });
-    });
+    return record(
+        "norm", y, {x}, [=, x = Saved(x, "norm"), y = Saved(y, "norm")](const Tensor& dy, Grads& d) {
+          const Tensor gradient = dy.contiguous();
+          const T* const result = y.template data<T>();
+          give_each_row<T>(d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t n) {
+            norm_backward(row, p, result[i], raw<const T>(gradient)[i], dx, n);
+          });
+        });
   });
 }
 

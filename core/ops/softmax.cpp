@@ -88,7 +88,7 @@ Tensor along(const Tensor& x, std::int64_t dim) {
     const Tensor y = empty(x.shape(), x.dtype());
     const auto [data, blocks] = detail::blocked(x, first, last);
     forward<Op, T>(raw<const T>(data), blocks, raw<T>(y));
-    return record(Op::name, y, {x}, [first, last, y = save(y, Op::name)](const Tensor& dy, Grads& d) {
+    return record(Op::name, y, {x}, [first, last, y = Saved(y, Op::name)](const Tensor& dy, Grads& d) {
       const auto [gradient, b] = detail::blocked(dy, first, last);
       detail::write_contiguous<T>(d[0].slot(), [&, from = raw<const T>(gradient), &parts = b](T* dx, T beta) {
         backward<Op, T>(y.template data<T>(), from, parts, beta, dx);

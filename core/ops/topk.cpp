@@ -100,8 +100,8 @@ ValuesAndIndices first_of(const Tensor& x, std::int64_t k, int dim) {
     Shape shape = x.shape();
     if (!shape.empty()) shape[dim] = k;
     const auto shaped = [&](const Tensor& found) { return detail::unmoved(found, set, shape).contiguous(); };
-    Tensor y =
-        record("topk", shaped(values), {x}, [set, k, at = save(indices, "topk")](const Tensor& dy, Grads& d) {
+    Tensor y = record(
+        "topk", shaped(values), {x}, [set, k, at = Saved(indices, "topk")](const Tensor& dy, Grads& d) {
           const Tensor gradient = dy.permute(detail::moved_last(set, dy.dim())).contiguous();
           detail::give_chosen(d[0], set, k, at.template data<std::int64_t>(), raw<const T>(gradient));
         });

@@ -31,22 +31,22 @@ Data read_images(const std::filesystem::path& images, const std::filesystem::pat
               columns, width);
   const std::int64_t features = width == 0 ? columns : width;
   Data out{rill::zeros({count, rows, features}), rill::empty({count}, rill::int64)};
-  float* x = out.x.data<float>();
+  float* x = out.x.mutable_data<float>();
   for (std::int64_t row = 0; row < count * rows; ++row) {
     for (std::int64_t c = 0; c < columns; ++c) {
       x[row * features + c] =
           static_cast<float>(pictures.bytes[static_cast<std::size_t>(row * columns + c)]) / 255.0f;
     }
   }
-  std::copy(classes.bytes.begin(), classes.bytes.end(), out.y.data<std::int64_t>());
+  std::copy(classes.bytes.begin(), classes.bytes.end(), out.y.mutable_data<std::int64_t>());
   return out;
 }
 
 Data adding_problem(std::int64_t count, std::int64_t steps, rill::Rng& rng) {
   rill::check(steps >= 2, "the adding problem needs at least 2 steps, not {}", steps);
   Data out{rill::zeros({count, steps, 2}), rill::zeros({count})};
-  float* x = out.x.data<float>();
-  float* y = out.y.data<float>();
+  float* x = out.x.mutable_data<float>();
+  float* y = out.y.mutable_data<float>();
   const std::int64_t half = steps / 2;
   for (std::int64_t i = 0; i < count; ++i) {
     float* sequence = x + i * steps * 2;

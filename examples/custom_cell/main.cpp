@@ -17,8 +17,8 @@ struct Batch {
 
 Batch adding_problem(std::int64_t steps, std::int64_t batch, rill::Rng& rng) {
   Batch made{rill::zeros({steps, batch, 2}), rill::zeros({batch})};
-  float* x = made.x.data<float>();
-  float* y = made.y.data<float>();
+  float* x = made.x.mutable_data<float>();
+  float* y = made.y.mutable_data<float>();
   const std::int64_t half = steps / 2;
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < steps; ++t) x[(t * batch + b) * 2] = static_cast<float>(rng.uniform());

@@ -64,8 +64,8 @@ void forward(const Tensor& query, const Tensor& v, const Memory& memory, Tensor&
   const std::int64_t steps = sources.steps(), size = sources.size(), width = sources.width();
   const T* queries = rill::detail::raw<const T>(query);
   const T* energy = rill::detail::raw<const T>(v);
-  T* contexts = context.data<T>();
-  T* shares = weights.data<T>();
+  T* contexts = context.mutable_data<T>();
+  T* shares = weights.mutable_data<T>();
   parallel_for(query.size(0), rows_grain(steps, size), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       T* row = shares + b * steps;
@@ -94,8 +94,9 @@ void backward(const Kept& kept, const Tensor& dcontext, const Tensor& dweights, 
   const T *query = kept.query.data<T>(), *v = kept.v.data<T>(), *weights = kept.weights.data<T>();
   const T* from_context = rill::detail::raw<const T>(dcontext);
   const T* from_weights = dweights.defined() ? rill::detail::raw<const T>(dweights) : nullptr;
-  T *to_query = dquery.data<T>(), *to_v = dv_rows.data<T>(), *scores = dscores.data<T>();
-  T* to_keys = dkeys.defined() ? dkeys.data<T>() : nullptr;
+  T *to_query = dquery.mutable_data<T>(), *to_v = dv_rows.mutable_data<T>(),
+    *scores = dscores.mutable_data<T>();
+  T* to_keys = dkeys.defined() ? dkeys.mutable_data<T>() : nullptr;
   parallel_for(batch, rows_grain(steps, size), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       const kernels::AttentionGradients<T> to{.query = to_query + b * size,
@@ -147,10 +148,10 @@ Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& 
   const FlushDenormals flush;
   visit_floating("attention", q.dtype(),
                  [&]<class T>(Type<T>) { forward<T>(q, energy, dense, context, weights); });
-  Kept kept{save(q, op_name),          save(energy, op_name),
-            save(dense.keys, op_name), save(dense.values, op_name),
-            save(weights, op_name),    std::nullopt};
-  if (dense.lengths.defined()) kept.lengths = save(dense.lengths, op_name);
+  Kept kept{Saved(q, op_name),          Saved(energy, op_name),
+            Saved(dense.keys, op_name), Saved(dense.values, op_name),
+            Saved(weights, op_name),    std::nullopt};
+  if (dense.lengths.defined()) kept.lengths = Saved(dense.lengths, op_name);
   auto [c, w] = record("additive_attention", std::array{context, weights},
                        {q, energy, dense.keys, dense.values}, [kept = std::move(kept)](Outputs dy, Grads& d) {
                          const FlushDenormals flush_again;
@@ -206,7 +207,7 @@ Tensor project_keys(const SequenceRows& rows, const Tensor& values, const Tensor
   });
   constexpr const char* op = "attention_keys";
   return record("attention_keys", keys, {values, weight, bias},
-                [rows, values = save(values, op), weight = save(weight, op)](const Tensor& dy, Grads& d) {
+                [rows, values = Saved(values, op), weight = Saved(weight, op)](const Tensor& dy, Grads& d) {
                   const Tensor dkeys = rows.gather(dy);
                   if (auto g = d[0]) {
                     rows.write(g.slot(), [&](const Slot& to) { matmul_into(to, dkeys, weight().t()); });

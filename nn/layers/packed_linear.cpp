@@ -18,7 +18,7 @@ void multiply(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor&
   const std::int64_t m = x.size(0), k = x.size(1), n = weight.size(1);
   const T* from = x.data<T>();
   const T* offset = bias.defined() ? rill::detail::raw<const T>(bias) : nullptr;
-  T* to = y.data<T>();
+  T* to = y.mutable_data<T>();
   const std::int64_t blocks = (n + block_columns - 1) / block_columns;
   const std::int64_t grain = std::max<std::int64_t>(1, products_of_piece / (m * k * block_columns + 1));
   parallel_for(blocks, grain, [&](std::int64_t first, std::int64_t last) {

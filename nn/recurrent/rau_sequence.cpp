@@ -22,7 +22,7 @@ struct RauCell {
     detail::check_weight(name, "weight_aa", w.aa, {hidden, hidden}, dtype);
     detail::check_weight(name, "bias", w.bias, {gates * hidden}, dtype);
   }
-  static std::optional<Saved> inner(const RauWeights& w) { return save(detail::packable(w.aa), name); }
+  static std::optional<Saved> inner(const RauWeights& w) { return Saved(detail::packable(w.aa), name); }
 
   template <class T>
   class Forward;

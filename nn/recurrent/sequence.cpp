@@ -72,7 +72,7 @@ Tensor SequenceRows::gather(const Tensor& x) const {
   Tensor rows = empty({count(), width}, x.dtype());
   visit_floating("gather", x.dtype(), [&]<class T>(Type<T>) {
     const T* from = detail::raw<const T>(x);
-    T* to = rows.data<T>();
+    T* to = rows.mutable_data<T>();
     each_row(width, [&](std::int64_t t, std::int64_t b, std::int64_t row) {
       const T* line = from + t * by_t + b * by_b;
       T* values = to + row * width;

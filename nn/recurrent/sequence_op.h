@@ -199,10 +199,10 @@ std::vector<KeptSide> sequence_forward(const SequenceRows& rows, const SequenceS
     const auto& w = directions[static_cast<std::size_t>(d)];
     const Tensor& before = to.before[static_cast<std::size_t>(d)];
     const Tensor ih = w.ih.detach(), hh = packable(w.hh);
-    kept.push_back({.ih = save(ih, Cell::name),
-                    .hh = save(hh, Cell::name),
+    kept.push_back({.ih = Saved(ih, Cell::name),
+                    .hh = Saved(hh, Cell::name),
                     .inner = Cell::inner(w),
-                    .before = save(before, Cell::name),
+                    .before = Saved(before, Cell::name),
                     .gates = empty({rows.count(), width}, dtype),
                     .q = empty({rows.count(), s.hidden}, dtype)});
     matmul_into({kept.back().gates, 0}, x, ih);
@@ -298,7 +298,7 @@ SequenceOutput sequence_op(const Tensor& x, std::span<const typename Cell::Weigh
   }
   auto [output, h_n] =
       record(Cell::name, std::array{made.output, made.h_n}, from,
-             [rows = std::move(rows), s, saved = save(inputs, Cell::name), kept = std::move(kept)](
+             [rows = std::move(rows), s, saved = Saved(inputs, Cell::name), kept = std::move(kept)](
                  Outputs dy, Grads& d) { sequence_gradients<Cell>(rows, s, saved(), kept, dy, d); });
   return {.output = output, .h_n = h_n};
 }

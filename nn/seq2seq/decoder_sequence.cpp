@@ -128,9 +128,9 @@ void run_forward(const SequenceRows& rows, const Sizes& s, const DecoderInputs& 
                                .workings = workings,
                                .space = rill::detail::raw<T>(space),
                                .active = rill::detail::raw<T>(active),
-                               .joined = out.joined.data<T>(),
-                               .weights = out.weights.data<T>(),
-                               .last = out.hidden.data<T>()};
+                               .joined = out.joined.mutable_data<T>(),
+                               .weights = out.weights.mutable_data<T>(),
+                               .last = out.hidden.mutable_data<T>()};
   each_share<T>(rows, s.flops(), block);
 }
 
@@ -176,7 +176,7 @@ Tensor packable(const Tensor& w) {
 Tensor contiguous_or_none(const Tensor& t) { return t.defined() ? t.contiguous() : t; }
 
 std::optional<Saved> save_if(const Tensor& t, const char* op) {
-  return t.defined() ? std::optional(save(t, op)) : std::nullopt;
+  return t.defined() ? std::optional(Saved(t, op)) : std::nullopt;
 }
 
 }  // namespace
@@ -225,12 +225,12 @@ DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const Decod
                            s,
                            relu_context,
                            std::move(workings),
-                           save(w.context, op),
-                           save(w.hidden, op),
-                           save(start, op),
-                           save(out.joined, op),
-                           save(out.weights, op),
-                           save(from.values, op),
+                           Saved(w.context, op),
+                           Saved(w.hidden, op),
+                           Saved(start, op),
+                           Saved(out.joined, op),
+                           Saved(out.weights, op),
+                           Saved(from.values, op),
                            save_if(w.query, op),
                            save_if(w.v, op),
                            save_if(w.candidate, op),

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include <rill/core/core.h>
 
@@ -54,6 +56,32 @@ TEST_CASE("tensor: access is checked") {
   CHECK_THROWS_WITH(a.size(2), "size: dimension 2 is outside -2..1");
   CHECK_THROWS_AS(Tensor().shape(), rill::Error);
 }
+
+TEST_CASE("tensor: reading changes nothing, each mutable access bumps the version that views share") {
+  Tensor x = rill::tensor({1.0, 2.0, 3.0, 4.0}, {2, 2});
+  const auto version = [&] { return x.impl().storage->version(); };
+  const auto before = version();
+  const double* const first = x.data<double>();
+  CHECK(first == x.span<double>().data());
+  CHECK(x.select(0, 1).data<double>() == first + 2);
+  CHECK(version() == before);
+  x.mutable_data<double>()[1] = 5;
+  CHECK(version() == before + 1);
+  x.mutable_span<double>()[2] = 6;
+  CHECK(version() == before + 2);
+  x.select(0, 1).mutable_data<double>()[1] = 7;
+  CHECK(version() == before + 3);
+  CHECK(x.to_vector() == std::vector<double>{1, 5, 6, 7});
+  CHECK_THROWS_WITH(x.t().mutable_span<double>(), doctest::Contains("is not contiguous"));
+  CHECK_THROWS_WITH(x.mutable_data<float>(), doctest::Contains("asked for as float32"));
+}
+
+static_assert(std::is_same_v<decltype(std::declval<Tensor&>().data<float>()), const float*>);
+static_assert(std::is_same_v<decltype(std::declval<Tensor&>().span<float>()), std::span<const float>>);
+static_assert(std::is_copy_assignable_v<Tensor> && std::is_nothrow_move_assignable_v<Tensor>);
+static_assert(!std::is_assignable_v<Tensor, const Tensor&> && !std::is_assignable_v<Tensor, Tensor>,
+              "x.select(0, 0) = y would change no element");
+static_assert(!std::is_assignable_v<decltype(std::declval<rill::Tensor>().grad()), Tensor>);
 
 TEST_CASE("tensor: sizes that overflow or are negative are errors") {
   CHECK_THROWS_AS(rill::empty({-1}), rill::Error);

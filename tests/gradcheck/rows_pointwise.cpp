@@ -13,7 +13,7 @@ namespace {
 Tensor apart(const rill::Shape& shape, std::uint64_t seed) {
   Tensor x = input_between(shape, 0.2, 1.8, seed).detach();
   bool negative = false;
-  for (double& v : x.span<double>()) {
+  for (double& v : x.mutable_span<double>()) {
     if (negative) v = -v;
     negative = !negative;
   }

@@ -22,7 +22,7 @@ Tensor distinct(const rill::Shape& shape) {
   Tensor x = rill::empty(shape, rill::float64);
   const std::int64_t n = x.numel();
   for (std::int64_t i = 0; i < n; ++i)
-    x.span<double>()[static_cast<std::size_t>(i)] = 0.5 * static_cast<double>(i * 7 % n) - 1.1;
+    x.mutable_span<double>()[static_cast<std::size_t>(i)] = 0.5 * static_cast<double>(i * 7 % n) - 1.1;
   return x.set_requires_grad();
 }
 

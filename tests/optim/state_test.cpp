@@ -120,7 +120,7 @@ TEST_CASE("optim: a step whose norm is not finite is skipped and counted") {
       const NamedTensors before = copied(adam.state());
       const std::vector<double> numbers = parameters[0].to_vector();
       Tensor g = zeros({300});
-      g.data<float>()[299] = static_cast<float>(bad);
+      g.mutable_data<float>()[299] = static_cast<float>(bad);
       parameters[0].set_grad(g);
       const ClippedStep done = adam.step_clipped(1, norm_type);
       CHECK(!done.applied);

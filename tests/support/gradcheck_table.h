@@ -28,7 +28,7 @@ inline rill::Tensor input_between(const rill::Shape& shape, double lo, double hi
   rill::Rng rng(seed);
   rill::Tensor x = rill::rand(shape, rng, rill::float64);
   x.mul_(hi - lo);
-  for (double& v : x.span<double>()) v += lo;
+  for (double& v : x.mutable_span<double>()) v += lo;
   return x.set_requires_grad();
 }
 

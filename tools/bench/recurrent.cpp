@@ -59,7 +59,7 @@ Work work_of(const Sizes& s, std::int64_t gates) {
 /// Lengths uniform in 1 … steps, longest first.
 Tensor ragged_lengths(const Sizes& s, rill::Rng& rng) {
   Tensor lengths = rill::empty({s.batch}, rill::int64);
-  const auto all = lengths.span<std::int64_t>();
+  const auto all = lengths.mutable_span<std::int64_t>();
   for (std::int64_t& length : all)
     length = 1 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(s.steps)));
   std::sort(all.begin(), all.end(), std::greater<>());
@@ -77,7 +77,7 @@ void train(const std::string& size, const Options& options, const Emit& emit) {
   const Tensor x = rill::randn({s.steps, s.batch, s.input}, rng);
   const Tensor lengths = options.ragged ? ragged_lengths(s, rng) : Tensor();
   Tensor y = rill::empty({s.batch}, rill::int64);
-  for (std::int64_t& label : y.span<std::int64_t>())
+  for (std::int64_t& label : y.mutable_span<std::int64_t>())
     label = static_cast<std::int64_t>(rng.below(Classifier<Layers>::classes));
   const auto loss = [&] { return rill::cross_entropy(model(x, lengths), y); };
   std::int64_t items = s.batch * s.steps;

@@ -35,7 +35,7 @@ rill::nn::Seq2SeqOptions network(const Sizes& s) {
 
 Tensor tokens(std::int64_t steps, std::int64_t batch, std::int64_t words, rill::Rng& rng) {
   Tensor ids = rill::empty({steps, batch}, rill::int64);
-  for (std::int64_t& id : ids.span<std::int64_t>())
+  for (std::int64_t& id : ids.mutable_span<std::int64_t>())
     id = 3 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(words - 3)));
   return ids;
 }

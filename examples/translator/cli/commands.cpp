@@ -189,10 +189,8 @@ void draw_attention(const std::string& folder, const std::string& sentence, cons
   rill::check(!translation.tokens.empty(), "attention: the translation is empty; there is nothing to draw");
   const auto rows = static_cast<std::int64_t>(translation.tokens.size());
   const rill::Tensor weights = translation.weights.narrow(0, 0, rows).contiguous();
-  HeatMap map{.title = sentence,
-              .rows = translation.tokens,
-              .columns = source,
-              .weights = weights.span<const float>()};
+  HeatMap map{
+      .title = sentence, .rows = translation.tokens, .columns = source, .weights = weights.span<float>()};
   map.columns.push_back(std::string(model.languages().source.text(Vocabulary::end)));
   rill::write_file_atomically(out, heat_map_svg(map));
   fmt::print("{}\n", model.languages().spacing.join(translation.tokens));

@@ -20,8 +20,8 @@ Padded pad(const std::vector<std::vector<std::int64_t>>& sentences, const Batch&
   const auto size = static_cast<std::int64_t>(batch.size());
   Padded out{rill::full({static_cast<std::int64_t>(steps), size}, Vocabulary::pad, rill::int64),
              rill::empty({size}, rill::int64)};
-  auto* ids = out.ids.data<std::int64_t>();
-  auto* lengths = out.lengths.data<std::int64_t>();
+  auto* ids = out.ids.mutable_data<std::int64_t>();
+  auto* lengths = out.lengths.mutable_data<std::int64_t>();
   for (std::size_t b = 0; b < batch.size(); ++b) {
     const auto& sentence = sentences[batch[b]];
     lengths[b] = static_cast<std::int64_t>(sentence.size());
@@ -38,7 +38,7 @@ TrainingBatch training_batch(const Examples& examples, const Batch& batch) {
   const std::int64_t steps = target.ids.size(0), size = target.ids.size(1);
   out.target_in = rill::full({steps, size}, Vocabulary::start, rill::int64);
   if (steps > 0) out.target_in.narrow(0, 1, steps - 1).copy_(target.ids.narrow(0, 0, steps - 1));
-  for (const std::int64_t length : target.lengths.span<const std::int64_t>()) out.tokens += length;
+  for (const std::int64_t length : target.lengths.span<std::int64_t>()) out.tokens += length;
   return out;
 }
 

@@ -93,9 +93,24 @@ TEST_CASE("autograd: views share the version of their storage") {
   Tensor x = leaf({1, 2});
   Tensor data = rill::tensor({3.0, 4.0, 5.0});
   Tensor y = rill::sum(x * data.narrow(0, 1, 2));
-  data.data<double>()[2] = 0;
+  data.mutable_data<double>()[2] = 0;
   CHECK_THROWS_AS(y.backward(), rill::Error);
 }
+
+TEST_CASE("autograd: reading what an op saved, through any handle, leaves the backward pass valid") {
+  Tensor x = leaf({1, 2}), data = rill::tensor({3.0, 4.0});
+  const Tensor y = rill::sum(x * data);
+  CHECK(data.data<double>()[1] + data.span<double>()[0] + x.data<double>()[0] == 8);
+  y.backward();
+  CHECK(x.grad().to_vector() == std::vector<double>{3, 4});
+}
+
+/// Whether T can be "saved" by an unqualified or a qualified call that would write no file.
+template <class T>
+concept HasSave = requires(const T& t) {
+  save(t, "f.safetensors");
+};
+static_assert(!HasSave<Tensor>, "save(x, path) would compile and write nothing");
 
 TEST_CASE("autograd: a backward that throws leaves no half gradient") {
   Tensor x = leaf({1, 2}), z = leaf({1, 2});

@@ -300,9 +300,9 @@ TEST_CASE("packed: for few and for many rows, and a weight with an infinity") {
     Product product(false, false, 40, 50, 70, 0.0F);
     Tensor weight = empty({70, 50}, float32);
     for (std::int64_t p = 0; p < 70; ++p) {
-      for (std::int64_t j = 0; j < 50; ++j) weight.data<float>()[p * 50 + j] = product.right(p, j);
+      for (std::int64_t j = 0; j < 50; ++j) weight.mutable_data<float>()[p * 50 + j] = product.right(p, j);
     }
-    weight.data<float>()[7 * 50 + 9] = in_weight;
+    weight.mutable_data<float>()[7 * 50 + 9] = in_weight;
     product.right(7, 9) = in_weight;
     const auto few = packed<float>(weight, 1), many = packed<float>(weight, 40);
     CHECK((few == many) == !kernels::has_amx());

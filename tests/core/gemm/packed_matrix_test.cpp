@@ -43,7 +43,9 @@ TEST_CASE("packed: forms of what a weight held are let go of when it changes, in
       {"in place", [](Tensor& weight) { weight.mul_(2); }},
       {"a part", [](Tensor& weight) { weight.narrow(0, 0, 70).fill_(2); }},
       {"its elements",
-       [](Tensor& weight) { std::fill_n(weight.data<float>(), static_cast<std::size_t>(70 * 50), 2.0F); }},
+       [](Tensor& weight) {
+         std::fill_n(weight.mutable_data<float>(), static_cast<std::size_t>(70 * 50), 2.0F);
+       }},
       {"copied", by_copy},
       {"an optimizer", by_optimizer}};
   for (const auto& [way, change] : ways) {
@@ -86,7 +88,7 @@ TEST_CASE("packed: a fork while another thread packs and changes a weight leaves
     Tensor small = ones({4, 4}, float32);
     while (!stop) {
       packed<float>(small, 1);
-      for (int i = 0; i < 100; ++i) small.data<float>();
+      for (int i = 0; i < 100; ++i) small.mutable_data<float>();
     }
   });
   int good = 0;

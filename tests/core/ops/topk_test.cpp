@@ -82,7 +82,7 @@ Tensor with_ties(const rill::Shape& shape, std::uint64_t seed, std::uint64_t dif
   rill::Rng rng(seed);
   Tensor x = rill::empty(shape, rill::float64);
   const std::array<double, 3> specials{not_a_number, infinity, -infinity};
-  for (double& v : x.span<double>()) {
+  for (double& v : x.mutable_span<double>()) {
     v = static_cast<double>(rng.below(different)) - 3;
     if (rng.uniform() < special) v = specials[rng.below(3)];
   }

@@ -86,9 +86,9 @@ TEST_CASE("classifier: both cells learn to tell rising from falling sequences, o
     rill::Rng rng(1);
     classifier::Data data{rill::zeros({64, 6, 1}), rill::zeros({64}, rill::int64)};
     for (std::int64_t i = 0; i < 64; ++i) {
-      data.y.data<std::int64_t>()[i] = i % 2;
+      data.y.mutable_data<std::int64_t>()[i] = i % 2;
       for (int t = 0; t < 6; ++t)
-        data.x.data<float>()[i * 6 + t] = static_cast<float>((i % 2 ? t : 5 - t) + rng.uniform()) / 6;
+        data.x.mutable_data<float>()[i * 6 + t] = static_cast<float>((i % 2 ? t : 5 - t) + rng.uniform()) / 6;
     }
     classifier::Model model({.cell = cell, .input_size = 1, .hidden_size = 8, .output_size = 2}, rng);
     const classifier::Score score =

@@ -34,9 +34,9 @@ int main() {
   for (std::int64_t b = 0; b < batch; ++b) {
     const double start = rng.uniform();
     const double slope = b % 2 == 0 ? -0.2 : 0.2;
-    y.data<std::int64_t>()[b] = b % 2;
+    y.mutable_data<std::int64_t>()[b] = b % 2;
     for (std::int64_t t = 0; t < steps; ++t) {
-      x.data<float>()[t * batch + b] = static_cast<float>(start + slope * static_cast<double>(t));
+      x.mutable_data<float>()[t * batch + b] = static_cast<float>(start + slope * static_cast<double>(t));
     }
   }
 

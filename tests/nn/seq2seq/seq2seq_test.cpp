@@ -346,7 +346,7 @@ TEST_CASE("seq2seq: padding of sources and targets changes neither loss nor grad
     const Sources sources;
     const std::vector<std::int64_t> target_lengths{3, 4, 1, 2, 4};
     Tensor target_in = random_tokens({4, 5}, 5, 10), target_out = random_tokens({4, 5}, 6, 9);
-    for (std::int64_t& id : target_out.span<std::int64_t>()) ++id;  // 0 is padding
+    for (std::int64_t& id : target_out.mutable_span<std::int64_t>()) ++id;  // 0 is padding
     for (std::int64_t b = 0; b < 5; ++b) {
       const std::int64_t n = target_lengths[static_cast<std::size_t>(b)];
       target_out.narrow(0, n, 4 - n).select(1, b).fill_(0);
