@@ -19,8 +19,8 @@ namespace {
 
 #if RILL_AMX
 
-// The processor's tiles, as amx_product.h wants them. Assembly, since the compiler's functions for them do
-// not say what memory they read, and need flags that would change the code around them.
+// The processor's tiles, as amx_product.h wants them. Assembly, since the compiler's intrinsics do not say
+// what memory they read, and need flags that would change the code around them.
 class ProcessorTiles {
  public:
   ProcessorTiles() noexcept {
@@ -59,7 +59,7 @@ bool processor_has_tiles() noexcept {
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & wanted) == wanted;
 }
 
-// Linux keeps no room for what is in tiles until a process asks for it.
+// Linux keeps no room for the contents of tiles until a process asks for it.
 bool system_grants_tiles() noexcept {
   constexpr long request = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long tile_data = 18;    // XFEATURE_XTILEDATA
@@ -96,10 +96,8 @@ std::int64_t amx_packed_size(std::int64_t k, std::int64_t n) noexcept {
          static_cast<std::int64_t>(sizeof(std::uint32_t));
 }
 
-bool amx_pack(bool transposed, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
-              void* packed) noexcept {
-  return amx::split(amx::Side::right, {b, ldb, transposed}, n, k, static_cast<std::uint32_t*>(packed),
-                    amx::lines_words(k));
+bool amx_pack(MatrixView<const float> b, void* packed) noexcept {
+  return amx::split(amx::Role::right, b.t(), static_cast<std::uint32_t*>(packed), amx::lines_words(b.rows));
 }
 
 std::int64_t amx_packed_workspace() noexcept {
@@ -110,17 +108,15 @@ std::int64_t amx_workspace() noexcept {
   return amx::workspace_words(amx::from_memory) * static_cast<std::int64_t>(sizeof(std::uint32_t));
 }
 
-void amx_packed_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
-                     const void* packed, float beta, float* c, std::int64_t ldc, void* workspace) noexcept {
-  amx::packed_product<ProcessorTiles>(m, n, k, a, lda, static_cast<const std::uint32_t*>(packed), beta, c,
-                                      ldc, static_cast<std::uint32_t*>(workspace));
+void amx_packed_gemm(MatrixView<const float> a, const void* packed, float beta, MatrixView<float> c,
+                     void* workspace) noexcept {
+  amx::packed_product<ProcessorTiles>(a, static_cast<const std::uint32_t*>(packed), beta, c,
+                                      static_cast<std::uint32_t*>(workspace));
 }
 
-void amx_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-              std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc,
+void amx_gemm(MatrixView<const float> a, MatrixView<const float> b, float beta, MatrixView<float> c,
               void* workspace) noexcept {
-  amx::product<ProcessorTiles>(m, n, k, {a, lda, !ta}, {b, ldb, tb}, beta, c, ldc,
-                               static_cast<std::uint32_t*>(workspace));
+  amx::product<ProcessorTiles>(a, b, beta, c, static_cast<std::uint32_t*>(workspace));
 }
 
 }  // namespace rill::kernels

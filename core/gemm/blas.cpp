@@ -81,69 +81,66 @@ class Call {
 };
 
 template <class T>
-void scale(std::int64_t m, std::int64_t n, T beta, T* c, std::int64_t ldc) noexcept {
-  for (std::int64_t i = 0; i < m; ++i) {
-    T* row = c + i * ldc;
-    if (beta == T(0)) {
-      std::fill(row, row + n, T(0));
-    } else if (beta != T(1)) {
-      for (std::int64_t j = 0; j < n; ++j) row[j] *= beta;
-    }
+void scale(T beta, MatrixView<T> c) noexcept {
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    for (std::int64_t j = 0; j < c.columns; ++j) *c.at(i, j) = beta == T(0) ? T(0) : beta * *c.at(i, j);
   }
 }
 
 CBLAS_TRANSPOSE transposed(bool t) noexcept { return t ? CblasTrans : CblasNoTrans; }
 
-void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, const float* a, blasint lda, const float* b,
-               blasint ldb, float beta, float* c, blasint ldc) noexcept {
-  cblas_sgemm(CblasRowMajor, transposed(ta), transposed(tb), m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+template <class T>
+void multiply(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) noexcept {
+  const auto run = [&](auto cblas_gemm) {
+    const auto narrow = [](std::int64_t size) { return static_cast<blasint>(size); };
+    cblas_gemm(CblasRowMajor, transposed(a.transposed), transposed(b.transposed), narrow(c.rows),
+               narrow(c.columns), narrow(a.columns), T(1), a.data, narrow(a.ld), b.data, narrow(b.ld), beta,
+               c.data, narrow(c.ld));
+  };
+  if constexpr (sizeof(T) == 4) {
+    run(cblas_sgemm);
+  } else {
+    run(cblas_dgemm);
+  }
 }
 
-void blas_gemm(bool ta, bool tb, blasint m, blasint n, blasint k, const double* a, blasint lda,
-               const double* b, blasint ldb, double beta, double* c, blasint ldc) noexcept {
-  cblas_dgemm(CblasRowMajor, transposed(ta), transposed(tb), m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
-}
-
-// y += op(A) x, A stored [rows, columns].
-void blas_gemv(bool t, blasint rows, blasint columns, const float* a, blasint lda, const float* x,
-               blasint incx, float* y, blasint incy) noexcept {
-  cblas_sgemv(CblasRowMajor, transposed(t), rows, columns, 1.0f, a, lda, x, incx, 1.0f, y, incy);
-}
-
-void blas_gemv(bool t, blasint rows, blasint columns, const double* a, blasint lda, const double* x,
-               blasint incx, double* y, blasint incy) noexcept {
-  cblas_dgemv(CblasRowMajor, transposed(t), rows, columns, 1.0, a, lda, x, incx, 1.0, y, incy);
+// y [1, n] = x [1, k] A + beta y.
+template <class T>
+void multiply_row(MatrixView<const T> x, MatrixView<const T> a, T beta, MatrixView<T> y) noexcept {
+  const auto run = [&](auto cblas_gemv) {
+    const auto narrow = [](std::int64_t size) { return static_cast<blasint>(size); };
+    const auto increment = [&](const auto& v) { return v.transposed ? narrow(v.ld) : 1; };
+    const MatrixView<const T> stored = a.transposed ? a.t() : a;
+    cblas_gemv(CblasRowMajor, transposed(!a.transposed), narrow(stored.rows), narrow(stored.columns), T(1),
+               a.data, narrow(a.ld), x.data, increment(x), T(1), y.data, increment(y));
+  };
+  if (beta != T(1)) scale(beta, y);
+  if constexpr (sizeof(T) == 4) {
+    run(cblas_sgemv);
+  } else {
+    run(cblas_dgemv);
+  }
 }
 
 }  // namespace
 
 template <class T>
-void gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-          const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept {
-  if (m <= 0 || n <= 0) return;
-  if (k <= 0) return scale(m, n, beta, c, ldc);
+void blas_gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) noexcept {
+  if (c.rows <= 0 || c.columns <= 0) return;
+  if (a.columns <= 0) return scale(beta, c);
   const Call call;
-  const auto narrow = [](std::int64_t size) { return static_cast<blasint>(size); };
-  if (m == 1) {
-    // c^T = op(B)^T a^T
-    scale(1, n, beta, c, ldc);
-    const blasint rows = narrow(tb ? n : k);
-    const blasint columns = narrow(tb ? k : n);
-    blas_gemv(!tb, rows, columns, b, narrow(ldb), a, ta ? narrow(lda) : 1, c, 1);
-  } else if (n == 1) {
-    scale(m, 1, beta, c, ldc);
-    const blasint rows = narrow(ta ? k : m);
-    const blasint columns = narrow(ta ? m : k);
-    blas_gemv(ta, rows, columns, a, narrow(lda), b, tb ? 1 : narrow(ldb), c, narrow(ldc));
+  if (c.rows == 1) {
+    multiply_row(a, b, beta, c);
+  } else if (c.columns == 1) {
+    multiply_row(b.t(), a.t(), beta, c.t());
   } else {
-    blas_gemm(ta, tb, narrow(m), narrow(n), narrow(k), a, narrow(lda), b, narrow(ldb), beta, c, narrow(ldc));
+    multiply(a, b, beta, c);
   }
 }
 
-template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t,
-                          const float*, std::int64_t, float, float*, std::int64_t) noexcept;
-template void gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*, std::int64_t,
-                           const double*, std::int64_t, double, double*, std::int64_t) noexcept;
+template void blas_gemm(MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>) noexcept;
+template void blas_gemm(MatrixView<const double>, MatrixView<const double>, double,
+                        MatrixView<double>) noexcept;
 
 const char* blas_name() noexcept { return openblas_get_config(); }
 

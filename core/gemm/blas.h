@@ -1,25 +1,19 @@
-/// Matrix products through BLAS, one thread a call.
+/// Matrix products through BLAS, one thread a call. The only room that knows BLAS; ops use gemm.h.
 #pragma once
 
-#include <cstdint>
+#include <rill/core/gemm/matrix_view.h>
 
 namespace rill::kernels {
 
-/// C = op(A) op(B) + beta C, row-major: op(A) is [m, k], op(B) is [k, n], C is [m, n].
-///
-/// `ta`: A is stored [k, m]; `tb`: B is stored [n, k]. `lda`, `ldb`, `ldc` are the distances between stored
-/// rows. With `beta` 0, C is overwritten whatever it held. Every size and distance must be below 2^31. Runs
-/// on the calling thread alone and may be called from any number of threads.
+/// C = A B + beta C, with C not transposed. Beta 0 overwrites C whatever it held. Every size and leading
+/// dimension must be below 2^31. Runs on the calling thread; any number of threads may call it.
 template <class T>
-void gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-          const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept;
+void blas_gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) noexcept;
 
-extern template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*,
-                                 std::int64_t, const float*, std::int64_t, float, float*,
-                                 std::int64_t) noexcept;
-extern template void gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*,
-                                  std::int64_t, const double*, std::int64_t, double, double*,
-                                  std::int64_t) noexcept;
+extern template void blas_gemm(MatrixView<const float>, MatrixView<const float>, float,
+                               MatrixView<float>) noexcept;
+extern template void blas_gemm(MatrixView<const double>, MatrixView<const double>, double,
+                               MatrixView<double>) noexcept;
 
 /// Name, version and processor type of the BLAS in use.
 const char* blas_name() noexcept;

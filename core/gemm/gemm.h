@@ -1,25 +1,22 @@
-/// Matrix products on the team of threads.
+/// The one door to matrix products: on the team of threads, by the kernel that suits the sizes.
+///
+/// Public, for those who write ops (core/extend.h); ops on tensors use matmul_into (core/ops/matmul_into.h).
 #pragma once
 
-#include <cstdint>
+#include <rill/core/gemm/matrix_view.h>
 
 namespace rill {
 
-/// C = op(A) op(B) + beta C as kernels::gemm, on several threads when the product is large.
+/// C = A B + beta C for A [m, k], B [k, n], C [m, n], any of them transposed. Beta 0 overwrites C whatever it
+/// held. C overlaps neither A nor B.
 ///
-/// Small products are BLAS's; larger ones are done by kernels::thin_gemm where A has few rows, otherwise by
-/// kernels::amx_gemm or kernels::blocked_gemm, which may be cut anywhere; what BLAS still does of the thin
-/// ones (A transposed, one row, few columns) is cut where the sizes alone say. So the result has the same
-/// bits for any number of threads. Throws Error if a size or distance does not fit BLAS (2^31 - 1).
+/// Large products run on several threads. The result has the same bits for any number of them: work is cut
+/// where the sizes alone say, or by rows or columns whose result does not depend on the cut. Throws Error if
+/// the sizes do not fit or one of them, or a leading dimension, is beyond BLAS (2^31 - 1).
 template <class T>
-void parallel_gemm(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
-                   std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc);
+void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c);
 
-extern template void parallel_gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*,
-                                          std::int64_t, const float*, std::int64_t, float, float*,
-                                          std::int64_t);
-extern template void parallel_gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t,
-                                           const double*, std::int64_t, const double*, std::int64_t, double,
-                                           double*, std::int64_t);
+extern template void gemm(MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>);
+extern template void gemm(MatrixView<const double>, MatrixView<const double>, double, MatrixView<double>);
 
 }  // namespace rill

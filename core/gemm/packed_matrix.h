@@ -1,53 +1,42 @@
-/// Weights packed once and multiplied many times.
+/// A matrix packed once and multiplied many times.
 ///
-/// A recurrent layer multiplies the same matrix at every time step, forward and transposed. BLAS repacks it
-/// at every call; a PackedMatrix is laid out for the small-M kernel once and kept with the weight's storage
-/// until the weight changes, on a processor with AMX for its tiles if there are rows enough.
+/// Public, for those who write ops (core/extend.h). The packed form of a tensor comes from `packed`
+/// (core/ops/packed_weight.h), which keeps it with the tensor.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
+#include <rill/core/gemm/matrix_view.h>
 #include <rill/core/memory.h>
-#include <rill/core/tensor.h>
 
 namespace rill {
 
-/// A matrix [k, n] in the kernels' own layout; immutable.
+/// A matrix [k, n] in the layout of the kernels for few rows, or for AMX; immutable.
 template <class T>
 class PackedMatrix {
  public:
-  /// `ldb` is the distance between stored rows; `transposed`: the matrix is stored [n, k]. `rows`: as many as
-  /// the products are to have, over all threads; few and many have layouts of their own.
-  PackedMatrix(std::int64_t k, std::int64_t n, bool transposed, const T* b, std::int64_t ldb,
-               std::int64_t rows);
+  /// Packs b for products of `rows` rows in all, over all threads: few and many have layouts of their own.
+  PackedMatrix(MatrixView<const T> b, std::int64_t rows);
 
   std::int64_t rows() const noexcept { return k_; }
   std::int64_t columns() const noexcept { return n_; }
 
-  /// C[m, n] = A[m, k] · this + beta · C on the calling thread. A row's result does not depend on m.
-  void multiply(std::int64_t m, const T* a, std::int64_t lda, T beta, T* c, std::int64_t ldc) const;
+  /// C [m, n] = A [m, k] · this + beta · C on the calling thread, with A and C not transposed. Beta 0
+  /// overwrites C whatever it held. A row's result does not depend on m. Throws Error if sizes do not fit.
+  void multiply(MatrixView<const T> a, T beta, MatrixView<T> c) const;
 
  private:
   std::int64_t k_, n_;
-  bool tiles_ = false;  ///< packed for kernels::amx_packed_gemm
+  bool for_amx_ = false;
   std::optional<memory::Block> block_;
 };
 
-/// How many rows of a float32 product of `rows` rows take as long as one: the shares of a batch should have
-/// as many.
-std::int64_t least_rows_of_share(std::int64_t rows) noexcept;
-
-/// The packed form of a matrix view w [k, n] of any layout with a unit stride (pass w.t() for the transposed
-/// product), for products of `rows` rows in all. It is kept with w's storage until that changes, so the same
-/// weight is packed once for each layout. Any thread may ask.
-template <class T>
-std::shared_ptr<const PackedMatrix<T>> packed(const Tensor& w, std::int64_t rows);
+/// The row granularity of a float32 product with `rows` rows: as many take as long as one, so a batch is best
+/// split into multiples.
+std::int64_t row_granularity(std::int64_t rows) noexcept;
 
 extern template class PackedMatrix<float>;
 extern template class PackedMatrix<double>;
-extern template std::shared_ptr<const PackedMatrix<float>> packed<float>(const Tensor&, std::int64_t);
-extern template std::shared_ptr<const PackedMatrix<double>> packed<double>(const Tensor&, std::int64_t);
 
 }  // namespace rill

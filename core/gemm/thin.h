@@ -1,20 +1,19 @@
 /// Products with few rows, which read B once and where it lies: packing it would cost several times as much.
 #pragma once
 
-#include <cstdint>
+#include <rill/core/gemm/matrix_view.h>
 
 namespace rill::kernels {
 
-/// C [m, n] = A [m, k] B [k, n] + beta C for m <= 64; beta 0 overwrites C whatever it held. Every element is
-/// one sum over k in a fixed order: with beta 0 or 1 it has the same bits, whatever columns are computed with
-/// it.
+/// C = A B + beta C for at most 64 rows, with A and C not transposed. Beta 0 overwrites C whatever it held.
+/// Every element is one sum over k in a fixed order: with beta 0 or 1 it has the same bits, whatever columns
+/// are computed with it.
 template <class T>
-void thin_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
-               std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept;
+void thin_gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) noexcept;
 
-/// The same with B^T in place of B, which is stored [n, k].
-template <class T>
-void thin_gemm_transposed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-                          const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) noexcept;
+extern template void thin_gemm(MatrixView<const float>, MatrixView<const float>, float,
+                               MatrixView<float>) noexcept;
+extern template void thin_gemm(MatrixView<const double>, MatrixView<const double>, double,
+                               MatrixView<double>) noexcept;
 
 }  // namespace rill::kernels

@@ -1,5 +1,5 @@
 /// The tile that all of rill's own products are made of: a few rows of C by a few vectors of its columns,
-/// which stay in registers while k runs. Internal to core/kernels.
+/// which stay in registers while k runs. Internal to core/gemm.
 ///
 /// It is written with the compiler's vector type and compiled once for each level, in functions with its
 /// instruction set.
@@ -10,23 +10,24 @@
 #include <cstring>
 #include <utility>
 
+#include <rill/core/gemm/matrix_view.h>
 #include <rill/core/kernels/simd.h>
 
 namespace rill::kernels {
 
-/// How a tile finds an operand.
+/// The layout in which a tile finds an operand.
 enum class Stored : std::uint8_t {
   by_rows,
   packed,   ///< A tile by tile, k rows of the tile's height; B in panels, k rows of a panel's width
   packing,  ///< A^T or B by rows, and the tile leaves it packed
-  far,      ///< by rows that come from memory: those of the next tiles are asked for
+  far,      ///< by rows that come from memory: those of the next tiles are prefetched
 };
 
 template <class T>
 struct Operand {
   const T* data = nullptr;
-  std::int64_t ld = 0;  ///< from a row to the next; of B in panels, from a panel to the next
-  T* packed = nullptr;  ///< where the tile leaves what it packs; of B as aligned as a vector
+  std::int64_t ld = 0;  ///< leading dimension; of B in panels, from a panel to the next
+  T* packed = nullptr;  ///< receives what the tile packs; of B as aligned as a vector
 };
 
 template <class T, class Level>
@@ -47,7 +48,7 @@ RILL_INLINE void tile(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, 
   Vector sums[rows][across] = {};
   for (std::int64_t p = 0; p < k; ++p) {
     // Rows are far apart: the processor does not guess that the next tiles go on where this one ends. Of B
-    // the next but one is asked for, of A the next, of A^T the next or the one after it.
+    // the next but one is prefetched, of A the next, of A^T the next or the one after it.
     if constexpr (right == Stored::far || right == Stored::packing) {
 #pragma GCC unroll 16
       for (int v = 0; v < across; v += vectors_of_line)
@@ -101,8 +102,7 @@ RILL_INLINE void tile(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, 
   }
 }
 
-/// The transpose of a square block as wide as a vector, which may be where it was: rounds of interleaving
-/// halves.
+/// Transposes a square block as wide as a vector, in place if `to` is `from`: rounds of interleaving halves.
 template <class T, class Level, std::size_t... lane>
 RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::int64_t to_ld,
                            std::index_sequence<lane...>) noexcept {
@@ -127,13 +127,13 @@ RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::int64_t t
 }
 
 template <class T>
-using Tile = void (*)(std::int64_t k, const Operand<T>& a, const Operand<T>& b, T beta, T* c,
-                      std::int64_t ldc) noexcept;
+using TileKernel = void (*)(std::int64_t k, const Operand<T>& a, const Operand<T>& b, T beta, T* c,
+                            std::int64_t ldc) noexcept;
 
 // Local to each source file, since the same name may stand for other instructions in a user's build.
 namespace {
 
-// A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and what runs on it.
+// A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and its functions.
 #define RILL_LEVEL(Name, bytes_, vectors_, accumulators_, target_)                                  \
   struct Name {                                                                                     \
     static constexpr int bytes = bytes_, vectors = vectors_, accumulators = accumulators_;          \
@@ -156,7 +156,7 @@ RILL_LEVEL(Portable, 16, 2, 12, )
 
 }  // namespace
 
-/// What `Make` builds for this processor: Make::of<Level>() is made once for each level.
+/// The value of Make::of<Level>() for this processor, made once for each level.
 template <class Make>
 const auto& for_this_processor() noexcept {
   static constexpr auto portable = Make::template of<Portable>();
@@ -170,25 +170,24 @@ const auto& for_this_processor() noexcept {
   return portable;
 }
 
-/// C [rows, columns] = result + beta C for what a tile left in a buffer because C ends before its last
-/// vector: element (i, j) of the result stands at i · row + j · column.
+/// C = result + beta C for what a tile left in a buffer because C ends before its last vector: element (i, j)
+/// of the result stands at i · row + j · column.
 template <class T>
-void put_edge(std::int64_t rows, std::int64_t columns, const T* result, std::int64_t row, std::int64_t column,
-              T beta, T* c, std::int64_t ldc) noexcept {
-  for (std::int64_t i = 0; i < rows; ++i) {
+void put_edge(const T* result, std::int64_t row, std::int64_t column, T beta, MatrixView<T> c) noexcept {
+  for (std::int64_t i = 0; i < c.rows; ++i) {
     const T* const from = result + i * row;
-    T* const to = c + i * ldc;
-    for (std::int64_t j = 0; j < columns; ++j)
+    T* const to = c.at(i, 0);
+    for (std::int64_t j = 0; j < c.columns; ++j)
       to[j] = beta == T(0) ? from[j * column] : from[j * column] + beta * to[j];
   }
 }
 
 /// The tiles of m rows, as alike as possible: 9 rows are 5 and 4, not 8 and 1.
-struct Tiles {
+struct RowTiles {
   std::int64_t m;
   std::int64_t count;
 
-  Tiles(std::int64_t rows, int most_rows) : m(rows), count((rows + most_rows - 1) / most_rows) {}
+  RowTiles(std::int64_t rows, int most_rows) : m(rows), count((rows + most_rows - 1) / most_rows) {}
   std::int64_t first(std::int64_t tile) const { return tile * m / count; }
   std::int64_t rows(std::int64_t tile) const { return first(tile + 1) - first(tile); }
 };

@@ -5,6 +5,7 @@
 #include <rill/core/ops.h>
 #include <rill/core/ops/class_targets.h>
 #include <rill/core/ops/layout.h>
+#include <rill/core/ops/matmul_into.h>
 
 #include <cmath>
 #include <utility>
@@ -22,26 +23,12 @@ using detail::raw;
 
 namespace {
 
-/// A matrix in memory: element (i, j) at i · ld + j, or at j · ld + i when transposed.
+/// The elements of t as products take them, of a copy if they need one; `owner` keeps them alive.
 template <class T>
-struct Matrix {
-  T* data = nullptr;
-  bool transposed = false;
-  std::int64_t ld = 1;
-};
-
-/// t itself where its rows or its columns are dense, a copy otherwise; `owner` keeps the elements alive.
-template <class T>
-Matrix<const T> as_matrix(const Tensor& t, Tensor& owner) {
-  const std::int64_t rows = t.size(0);
-  const std::int64_t columns = t.size(1);
-  owner = t;
-  if (!t.is_contiguous()) {
-    if (t.stride(1) == 1 && t.stride(0) >= columns) return {raw<const T>(t), false, t.stride(0)};
-    if (t.stride(0) == 1 && t.stride(1) >= rows) return {raw<const T>(t), true, t.stride(1)};
-    owner = t.detach().contiguous();
-  }
-  return {raw<const T>(owner), false, std::max<std::int64_t>(1, columns)};
+MatrixView<const T> as_matrix(const Tensor& t, Tensor& owner) {
+  owner = t.detach();
+  if (!matrix_view<const T>(owner)) owner = owner.contiguous();
+  return *matrix_view<const T>(owner);
 }
 
 /// What forward computes besides the loss; undefined where nobody wants it.
@@ -117,16 +104,15 @@ class BlockwiseLoss {
   bool wants_gradient() const { return kept_.x.defined() || kept_.weight.defined() || kept_.bias.defined(); }
 
   void block_loss(std::int64_t begin, std::int64_t rows, T* losses) {
-    Matrix<const T> x{x_.data + begin * x_.ld, false, x_.ld};
+    MatrixView<const T> x = x_.slice_rows(begin, begin + rows);
     if (!all_rows_count()) {
       for (std::int64_t k = 0; k < rows; ++k) {
-        std::copy_n(x_.data + row_at(begin + k) * x_.ld, n_in_, raw<T>(packed_x_) + k * n_in_);
+        std::copy_n(x_.at(row_at(begin + k), 0), n_in_, raw<T>(packed_x_) + k * n_in_);
       }
-      x = {raw<const T>(packed_x_), false, n_in_};
+      x = {raw<const T>(packed_x_), rows, n_in_};
     }
     T* const scores = raw<T>(scores_);
-    parallel_gemm(false, !weight_.transposed, rows, classes_, n_in_, x.data, x.ld, weight_.data, weight_.ld,
-                  T(0), scores, classes_);
+    gemm<T>(x, weight_.t(), T(0), {scores, rows, classes_});
     const bool gradient = wants_gradient();
     detail::parallel_rows(rows, 4 * classes_, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t k = from; k < to; ++k) {
@@ -157,15 +143,10 @@ class BlockwiseLoss {
     return own_gap + every_gap + (a + smoothing) * std::log(total);
   }
 
-  void add_weight_gradient(std::int64_t begin, std::int64_t rows, const Matrix<const T>& x) {
-    const T* const g = raw<const T>(scores_);
-    T* const to = raw<T>(kept_.weight);
-    const T beta = begin == 0 ? T(0) : T(1);
-    if (weight_.transposed) {
-      parallel_gemm(true, false, n_in_, classes_, rows, x.data, x.ld, g, classes_, beta, to, classes_);
-    } else {
-      parallel_gemm(true, false, classes_, n_in_, rows, g, classes_, x.data, x.ld, beta, to, n_in_);
-    }
+  void add_weight_gradient(std::int64_t begin, std::int64_t rows, MatrixView<const T> x) {
+    const MatrixView<const T> g{raw<const T>(scores_), rows, classes_};
+    const MatrixView<T> to{raw<T>(kept_.weight), kept_.weight.size(0), kept_.weight.size(1)};
+    gemm<T>(g.t(), x, begin == 0 ? T(0) : T(1), weight_.transposed ? to.t() : to);
   }
 
   void add_bias_gradient(std::int64_t begin, std::int64_t rows) {
@@ -180,8 +161,7 @@ class BlockwiseLoss {
     const bool direct = all_rows_count();
     // The packed rows have been used: their place takes the gradient.
     T* const to = direct ? raw<T>(kept_.x) + begin * n_in_ : raw<T>(packed_x_);
-    parallel_gemm(false, weight_.transposed, rows, n_in_, classes_, raw<const T>(scores_), classes_,
-                  weight_.data, weight_.ld, T(0), to, n_in_);
+    gemm<T>({raw<const T>(scores_), rows, classes_}, weight_, T(0), {to, rows, n_in_});
     if (direct) return;
     for (std::int64_t k = 0; k < rows; ++k) {
       std::copy_n(to + k * n_in_, n_in_, raw<T>(kept_.x) + row_at(begin + k) * n_in_);
@@ -192,8 +172,8 @@ class BlockwiseLoss {
   std::int64_t classes_;
   Tensor x_owner_;
   Tensor weight_owner_;
-  Matrix<const T> x_;
-  Matrix<const T> weight_;
+  MatrixView<const T> x_;
+  MatrixView<const T> weight_;
   Tensor bias_owner_;
   const ClassTargets& targets_;
   T own_;

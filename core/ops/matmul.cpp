@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include <rill/core/autograd.h>
-#include <rill/core/gemm/blas.h>
 #include <rill/core/gemm/gemm.h>
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/ops.h>
@@ -12,27 +11,6 @@
 namespace rill {
 namespace {
 
-/// A matrix as BLAS wants it: stored row-major with row distance `ld`, perhaps transposed.
-struct Operand {
-  bool transposed;
-  std::int64_t ld;
-};
-
-/// How a view can be handed to BLAS as it lies; false when neither stride is 1.
-bool blas_layout(const Tensor& m, Operand& out) noexcept {
-  const std::int64_t rows = m.shape()[0], columns = m.shape()[1];
-  const std::int64_t down = m.strides()[0], across = m.strides()[1];
-  if ((across == 1 || columns <= 1) && (rows <= 1 || down >= std::max<std::int64_t>(columns, 1))) {
-    out = {false, rows <= 1 ? std::max<std::int64_t>(columns, 1) : down};
-    return true;
-  }
-  if ((down == 1 || rows <= 1) && (columns <= 1 || across >= std::max<std::int64_t>(rows, 1))) {
-    out = {true, columns <= 1 ? std::max<std::int64_t>(rows, 1) : across};
-    return true;
-  }
-  return false;
-}
-
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
   check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", op, name(a.dtype()),
         name(b.dtype()), name(a.dtype()));
@@ -41,27 +19,16 @@ void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void matmul_into(const Slot& slot, const Tensor& a, const Tensor& b) {
-  Operand to{}, left{}, right{};
-  if (!blas_layout(a, left)) return matmul_into(slot, a.contiguous(), b);
-  if (!blas_layout(b, right)) return matmul_into(slot, a, b.contiguous());
-  if (!blas_layout(slot.to, to)) {
+  visit_floating("matmul", a.dtype(), [&]<class T>(Type<T>) {
+    const auto left = matrix_view<const T>(a), right = matrix_view<const T>(b);
+    const auto to = matrix_view<T>(slot.to);
+    if (!left) return matmul_into(slot, a.contiguous(), b);
+    if (!right) return matmul_into(slot, a, b.contiguous());
+    if (to) return gemm<T>(*left, *right, static_cast<T>(slot.beta), *to);
     Tensor product = empty(slot.to.shape(), slot.to.dtype());
     matmul_into({product, 0}, a, b);
     Tensor target = slot.to;
     slot.beta == 0 ? target.copy_(product) : target.add_(product);
-    return;
-  }
-  visit_floating("matmul", a.dtype(), [&]<class T>(Type<T>) {
-    const T* x = detail::raw<const T>(a);
-    const T* w = detail::raw<const T>(b);
-    T* y = detail::raw<T>(slot.to);
-    const T beta = static_cast<T>(slot.beta);
-    const std::int64_t m = a.shape()[0], k = a.shape()[1], n = b.shape()[1];
-    if (!to.transposed) {
-      parallel_gemm<T>(left.transposed, right.transposed, m, n, k, x, left.ld, w, right.ld, beta, y, to.ld);
-    } else {  // Cᵀ = Bᵀ Aᵀ
-      parallel_gemm<T>(!right.transposed, !left.transposed, n, m, k, w, right.ld, x, left.ld, beta, y, to.ld);
-    }
   });
 }
 

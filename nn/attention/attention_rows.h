@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <rill/core/autograd.h>
-#include <rill/core/gemm/blas.h>
+#include <rill/core/gemm/gemm.h>
 #include <rill/nn/attention/attention.h>
 #include <rill/nn/attention/attention_kernels.h>
 
@@ -64,11 +64,11 @@ inline Tensor dense_rows(const Tensor& x) {
 /// past the row's length.
 template <class T>
 void values_gradient(const AttentionRows<T>& sources, std::int64_t row, std::int64_t steps, const T* weights,
-                     const T* dcontext, const Tensor& to) noexcept {
+                     const T* dcontext, const Tensor& to) {
   const std::int64_t valid = sources.positions(row), width = sources.width(), stride = to.size(1) * width;
   T* values = rill::detail::raw<T>(to) + row * width;
-  kernels::gemm<T>(true, false, valid, width, steps, weights, sources.steps(), dcontext, width, T(0), values,
-                   stride);
+  const MatrixView<const T> shares{weights, steps, valid, sources.steps()};
+  gemm<T>(shares.t(), {dcontext, steps, width}, T(0), {values, valid, width, stride});
   for (std::int64_t s = valid; s < sources.steps(); ++s) std::fill_n(values + s * stride, width, T(0));
 }
 

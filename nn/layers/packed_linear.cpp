@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <rill/core/autograd.h>
-#include <rill/core/gemm/packed_matrix.h>
 #include <rill/core/ops.h>
+#include <rill/core/ops/packed_weight.h>
 #include <rill/core/parallel.h>
 
 namespace rill::nn::detail {
@@ -28,7 +28,8 @@ void multiply(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor&
         for (std::int64_t i = 0; i < m; ++i) std::copy_n(offset + at, columns, to + i * n + at);
       }
       const NoGrad no_grad;
-      packed<T>(weight.narrow(1, at, columns), m)->multiply(m, from, k, offset ? T(1) : T(0), to + at, n);
+      packed<T>(weight.narrow(1, at, columns), m)
+          ->multiply({from, m, k}, offset ? T(1) : T(0), {to + at, m, columns, n});
     }
   });
 }

@@ -59,7 +59,7 @@ class GruCell::Forward {
                   State&& state) const {
     const std::int64_t h = hidden_, width = gates * h;
     const T* bias = rill::detail::raw<const T>(bias_);
-    product_->multiply(m, before, ld, T(0), space, width);
+    product_->multiply({before, m, h, ld}, T(0), {space, m, width});
     for (std::int64_t i = 0; i < m; ++i) {
       kernels::gru_gates(h, space + i * width, bias, before + i * ld, g + i * width, q + i * h, state(i));
     }
@@ -86,7 +86,7 @@ class GruCell::Backward {
     for (std::int64_t i = 0; i < m; ++i) {
       kernels::gru_gates_backward(h, before + i * ld, dstate(i), g + i * width, q + i * h, dh + i * h);
     }
-    if (wants_before) product_->multiply(m, g, width, T(1), dh, h);
+    if (wants_before) product_->multiply({g, m, width}, T(1), {dh, m, h});
   }
 
  private:

@@ -53,10 +53,10 @@ class RauCell::Forward {
                   State&& state) const {
     const std::int64_t h = hidden_, width = gates * h;
     const T* bias = rill::detail::raw<const T>(bias_);
-    product_->multiply(m, before, ld, T(0), space, width);
+    product_->multiply({before, m, h, ld}, T(0), {space, m, width});
     for (std::int64_t i = 0; i < m; ++i)
       kernels::rau_gates(h, space + i * width, bias, g + i * width, q + i * h);
-    inner_->multiply(m, g + 2 * h, width, T(1), g + 3 * h, width);
+    inner_->multiply({g + 2 * h, m, h, width}, T(1), {g + 3 * h, m, h, width});
     for (std::int64_t i = 0; i < m; ++i) kernels::rau_state(h, before + i * ld, g + i * width, state(i));
   }
 
@@ -84,10 +84,10 @@ class RauCell::Backward {
       kernels::rau_state_backward(h, before + i * ld, dstate(i), g + i * width, candidate + i * h,
                                   dh + i * h);
     }
-    inner_->multiply(m, g + 3 * h, width, T(1), candidate, h);
+    inner_->multiply({g + 3 * h, m, h, width}, T(1), {candidate, m, h});
     for (std::int64_t i = 0; i < m; ++i)
       kernels::rau_gates_backward(h, candidate + i * h, g + i * width, q + i * h);
-    if (wants_before) product_->multiply(m, g, width, T(1), dh, h);
+    if (wants_before) product_->multiply({g, m, width}, T(1), {dh, m, h});
   }
 
  private:

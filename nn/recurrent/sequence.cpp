@@ -111,7 +111,7 @@ void SequenceRows::scatter(const Slot& slot, const Tensor& rows) const {
 
 std::vector<std::int64_t> SequenceRows::shares(std::int64_t flops, DType dtype, std::int64_t batches) const {
   const double work = static_cast<double>(count()) * static_cast<double>(flops);
-  const std::int64_t least = dtype == float32 ? least_rows_of_share(batch_) : 1;
+  const std::int64_t least = dtype == float32 ? row_granularity(batch_) : 1;
   const std::int64_t worth = (batch_ + least - 1) / least;
   const auto most =
       static_cast<double>(std::min<std::int64_t>((num_threads() + batches - 1) / batches, worth));

@@ -71,7 +71,7 @@ class SequenceRows {
 
   /// Ranges of places that threads may work on side by side: borders b_0 = 0 … b_n = B, with about the same
   /// number of rows in each. One range when a row costs so few `flops` that threads do not pay, and at most
-  /// one for each r places or part of r, where r rows of `dtype` take as long as one (least_rows_of_share).
+  /// one for each r places or part of r, where r rows of `dtype` take as long as one (row_granularity).
   /// `batches`: how many such batches are worked on at once (directions), so that each need be cut less.
   std::vector<std::int64_t> shares(std::int64_t flops, DType dtype, std::int64_t batches = 1) const;
 

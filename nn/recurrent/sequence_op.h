@@ -27,8 +27,8 @@
 #include <vector>
 
 #include <rill/core/autograd.h>
-#include <rill/core/gemm/packed_matrix.h>
 #include <rill/core/ops/matmul_into.h>
+#include <rill/core/ops/packed_weight.h>
 #include <rill/core/parallel.h>
 #include <rill/nn/recurrent/sequence.h>
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <rill/core/gemm/blas.h>
 #include <rill/core/ops.h>
 #include <rill/core/ops/matmul_into.h>
 #include <rill/nn/seq2seq/decoder_kernels.h>
@@ -76,10 +75,10 @@ struct Backward {
       std::copy_n(djoined + (row + i) * s.joined() + s.hidden, s.memory, to[i]);
       if (kept.relu) kernels::relu_row(s.memory, seen[i], raw<T>(g.read) + (row + i) * s.memory);
     }
-    const T* dgates = raw<T>(g.gates) + row * s.gates;
-    if (!kept.relu) return context->multiply(count, dgates, s.gates, T(1), to.first, to.stride);
+    const MatrixView<const T> dgates{raw<T>(g.gates) + row * s.gates, count, s.gates};
+    if (!kept.relu) return context->multiply(dgates, T(1), {to.first, count, s.memory, to.stride});
     T* through = raw<T>(g.space) + begin * g.space.size(1);
-    context->multiply(count, dgates, s.gates, T(0), through, s.memory);
+    context->multiply(dgates, T(0), {through, count, s.memory});
     for (std::int64_t i = 0; i < count; ++i)
       kernels::relu_row_backward(s.memory, seen[i], through + i * s.memory, to[i]);
   }
@@ -102,7 +101,7 @@ struct Backward {
                                raw<const T>(g.contexts) + (place * steps + t) * s.memory, dshare,
                                raw<T>(g.scores) + place * s.positions, to);
     }
-    query->multiply(count, dqueries, s.query, T(1), raw<T>(g.dh) + begin * s.hidden, s.hidden);
+    query->multiply({dqueries, count, s.query}, T(1), {raw<T>(g.dh) + begin * s.hidden, count, s.hidden});
   }
 
   void step_backward(std::int64_t t, std::int64_t begin, std::int64_t count) const {

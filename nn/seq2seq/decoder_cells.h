@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <rill/core/gemm/packed_matrix.h>
+#include <rill/core/ops/packed_weight.h>
 #include <rill/nn/recurrent/gru_kernels.h>
 #include <rill/nn/recurrent/rau_kernels.h>
 #include <rill/nn/seq2seq/decoder_sequence.h>
@@ -51,7 +51,7 @@ class GruStep {
 
   void forward(std::int64_t rows, Rows<const T> before, T* gate_rows, T* q, T* space, Rows<T> state) const {
     const std::int64_t h = hidden_;
-    product_->multiply(rows, before.first, before.stride, T(0), space, 3 * h);
+    product_->multiply({before.first, rows, h, before.stride}, T(0), {space, rows, 3 * h});
     for (std::int64_t i = 0; i < rows; ++i) {
       kernels::gru_gates(h, space + i * 3 * h, rill::detail::raw<const T>(bias_), before[i],
                          gate_rows + i * 3 * h, q + i * h, state[i]);
@@ -68,7 +68,7 @@ class GruStep {
       kernels::gru_gates_backward(h, before[i], dstate[i], from_hidden, from_input + 2 * h, dh + i * h);
       std::copy_n(from_hidden, 2 * h, from_input);
     }
-    product_->multiply(rows, hidden, 3 * h, T(1), dh, h);
+    product_->multiply({hidden, rows, 3 * h}, T(1), {dh, rows, h});
   }
 
  private:
@@ -90,12 +90,12 @@ class RauStep {
 
   void forward(std::int64_t rows, Rows<const T> before, T* gate_rows, T* q, T* space, Rows<T> state) const {
     const std::int64_t h = hidden_;
-    product_->multiply(rows, before.first, before.stride, T(0), space, 4 * h);
+    product_->multiply({before.first, rows, h, before.stride}, T(0), {space, rows, 4 * h});
     for (std::int64_t i = 0; i < rows; ++i) {
       kernels::rau_gates(h, space + i * 4 * h, rill::detail::raw<const T>(bias_), gate_rows + i * 4 * h,
                          q + i * h);
     }
-    candidate_->multiply(rows, gate_rows + 2 * h, 4 * h, T(1), gate_rows + 3 * h, 4 * h);
+    candidate_->multiply({gate_rows + 2 * h, rows, h, 4 * h}, T(1), {gate_rows + 3 * h, rows, h, 4 * h});
     for (std::int64_t i = 0; i < rows; ++i) kernels::rau_state(h, before[i], gate_rows + i * 4 * h, state[i]);
   }
 
@@ -105,7 +105,7 @@ class RauStep {
     for (std::int64_t i = 0; i < rows; ++i) {
       kernels::rau_state_backward(h, before[i], dstate[i], hidden + i * 4 * h, space + i * h, dh + i * h);
     }
-    candidate_->multiply(rows, hidden + 3 * h, 4 * h, T(1), space, h);
+    candidate_->multiply({hidden + 3 * h, rows, h, 4 * h}, T(1), {space, rows, h});
     for (std::int64_t i = 0; i < rows; ++i) {
       T* from_hidden = hidden + i * 4 * h;
       T* from_input = gate_rows + i * 4 * h;
@@ -114,7 +114,7 @@ class RauStep {
       std::copy_n(from_hidden, 2 * h, from_input);
       std::copy_n(from_hidden + 3 * h, h, from_input + 3 * h);
     }
-    product_->multiply(rows, hidden, 4 * h, T(1), dh, h);
+    product_->multiply({hidden, rows, 4 * h}, T(1), {dh, rows, h});
   }
 
  private:

@@ -48,7 +48,8 @@ struct Forward {
   /// Contexts and weights of `count` rows from `row` on, whose sequences stand from place `begin` on.
   void look(Rows<const T> before, std::int64_t row, std::int64_t begin, std::int64_t count) const {
     T* queries = rill::detail::raw<T>(workings.queries) + workings.at(row, begin) * s.query;
-    if (query) query->multiply(count, before.first, before.stride, T(0), queries, s.query);
+    if (query)
+      query->multiply({before.first, count, s.hidden, before.stride}, T(0), {queries, count, s.query});
     for (std::int64_t i = 0; i < count; ++i) {
       const kernels::AttentionSource<T> source = sources[rows.sequence(begin + i)];
       T* share = weights + (row + i) * s.positions;
@@ -77,7 +78,7 @@ struct Forward {
       std::copy_n(inputs + row * s.gates, count * s.gates, gates);
       const Rows<const T> seen = relu ? Rows<const T>{active + begin * s.memory, s.memory}
                                       : Rows<const T>{now + s.hidden, s.joined()};
-      context->multiply(count, seen.first, seen.stride, T(1), gates, s.gates);
+      context->multiply({seen.first, count, s.memory, seen.stride}, T(1), {gates, count, s.gates});
       step.forward(count, before, gates,
                    rill::detail::raw<T>(workings.q) + workings.at(row, begin) * s.hidden,
                    space + begin * s.gates, {now, s.joined()});

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include <rill/core/gemm/matrix_view.h>
 #include <rill/core/random.h>
 
 namespace rill::test {
@@ -99,14 +100,33 @@ struct Product {
     return result[static_cast<std::size_t>(i * ldc + j)];
   }
 
-  /// C by f(rows, columns, a, b, c) for parts of so many rows and columns.
+  MatrixView<const T> view_a() const {
+    const MatrixView<const T> stored{a.data(), ta ? k : m, ta ? m : k, lda};
+    return ta ? stored.t() : stored;
+  }
+  MatrixView<const T> view_b() const {
+    const MatrixView<const T> stored{b.data(), tb ? n : k, tb ? k : n, ldb};
+    return tb ? stored.t() : stored;
+  }
+  MatrixView<T> view_of(std::vector<T>& result) const { return {result.data(), m, n, ldc}; }
+
+  /// C by f(a, b, c).
   template <class F>
-  std::vector<T> in_parts(std::int64_t rows, std::int64_t columns, F&& f) const {
+  std::vector<T> by(F&& f) const {
+    auto result = c;
+    f(view_a(), view_b(), view_of(result));
+    return result;
+  }
+
+  /// C by f(a, b, c) for blocks of so many rows and columns.
+  template <class F>
+  std::vector<T> in_blocks(std::int64_t rows, std::int64_t columns, F&& f) const {
     auto result = c;
     for (std::int64_t i = 0; i < m; i += rows) {
       for (std::int64_t j = 0; j < n; j += columns) {
-        f(std::min(rows, m - i), std::min(columns, n - j), a.data() + (ta ? i : i * lda),
-          b.data() + (tb ? j * ldb : j), result.data() + i * ldc + j);
+        const std::int64_t end = std::min(i + rows, m), right = std::min(j + columns, n);
+        f(view_a().slice_rows(i, end), view_b().slice_columns(j, right),
+          view_of(result).block(i, j, end - i, right - j));
       }
     }
     return result;

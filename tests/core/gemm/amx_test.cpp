@@ -10,9 +10,10 @@
 
 #include <rill/core/gemm/amx.h>
 #include <rill/core/gemm/amx_product.h>
+#include <rill/core/gemm/blocked.h>
 #include <rill/core/gemm/gemm.h>
-#include <rill/core/gemm/packed.h>
 #include <rill/core/gemm/packed_matrix.h>
+#include <rill/core/ops/packed_weight.h>
 #include <rill/core/parallel.h>
 
 #include <support/emulated_tiles.h>
@@ -29,24 +30,23 @@ using Product = test::Product<float>;
 constexpr double tolerance = test::tolerance<float>;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
+using ConstView = MatrixView<const float>;
+using View = MatrixView<float>;
+
 // Ways to compute a product: on emulated tiles, and on those of the processor.
 struct Emulated {
   static bool present() { return true; }
-  static void gemm(const Product& p, std::int64_t m, std::int64_t n, const float* a, const float* b,
-                   float* c) {
+  static void gemm(ConstView a, ConstView b, float beta, View c) {
     const Aligned<std::uint32_t> workspace(kernels::amx::workspace_words(kernels::amx::from_memory));
-    kernels::amx::product<EmulatedTiles>(m, n, p.k, {a, p.lda, !p.ta}, {b, p.ldb, p.tb}, p.beta, c, p.ldc,
-                                         workspace.data());
+    kernels::amx::product<EmulatedTiles>(a, b, beta, c, workspace.data());
   }
-  static bool pack(const Product& p, const Aligned<std::uint32_t>& packed) {
-    return kernels::amx::split(kernels::amx::Side::right, {p.b.data(), p.ldb, p.tb}, p.n, p.k, packed.data(),
-                               kernels::amx::lines_words(p.k));
+  static bool pack(ConstView b, const Aligned<std::uint32_t>& packed) {
+    return kernels::amx::split(kernels::amx::Role::right, b.t(), packed.data(),
+                               kernels::amx::lines_words(b.rows));
   }
-  static void packed_gemm(const Product& p, std::int64_t m, const float* a, const std::uint32_t* packed,
-                          float* c) {
+  static void packed_gemm(ConstView a, const std::uint32_t* packed, float beta, View c) {
     const Aligned<std::uint32_t> workspace(kernels::amx::workspace_words(kernels::amx::from_packed));
-    kernels::amx::packed_product<EmulatedTiles>(m, p.n, p.k, a, p.lda, packed, p.beta, c, p.ldc,
-                                                workspace.data());
+    kernels::amx::packed_product<EmulatedTiles>(a, packed, beta, c, workspace.data());
   }
 };
 
@@ -56,37 +56,32 @@ struct OnProcessor {
     if (!kernels::has_amx()) std::puts("skipped: the processor has no AMX");
     return kernels::has_amx();
   }
-  static void gemm(const Product& p, std::int64_t m, std::int64_t n, const float* a, const float* b,
-                   float* c) {
+  static void gemm(ConstView a, ConstView b, float beta, View c) {
     const Aligned<std::uint32_t> workspace(kernels::amx_workspace() / 4);
-    kernels::amx_gemm(p.ta, p.tb, m, n, p.k, a, p.lda, b, p.ldb, p.beta, c, p.ldc, workspace.data());
+    kernels::amx_gemm(a, b, beta, c, workspace.data());
   }
-  static bool pack(const Product& p, const Aligned<std::uint32_t>& packed) {
-    return kernels::amx_pack(p.tb, p.k, p.n, p.b.data(), p.ldb, packed.data());
+  static bool pack(ConstView b, const Aligned<std::uint32_t>& packed) {
+    return kernels::amx_pack(b, packed.data());
   }
-  static void packed_gemm(const Product& p, std::int64_t m, const float* a, const std::uint32_t* packed,
-                          float* c) {
+  static void packed_gemm(ConstView a, const std::uint32_t* packed, float beta, View c) {
     const Aligned<std::uint32_t> workspace(kernels::amx_packed_workspace() / 4);
-    kernels::amx_packed_gemm(m, p.n, p.k, a, p.lda, packed, p.beta, c, p.ldc, workspace.data());
+    kernels::amx_packed_gemm(a, packed, beta, c, workspace.data());
   }
 };
 
+// In blocks of so many rows and columns.
 template <class Way>
 std::vector<float> result(const Product& p, std::int64_t rows = 1 << 20, std::int64_t columns = 1 << 20) {
-  return p.in_parts(rows, columns,
-                    [&](std::int64_t m, std::int64_t n, const float* a, const float* b, float* c) {
-                      Way::gemm(p, m, n, a, b, c);
-                    });
+  return p.in_blocks(rows, columns, [&](auto a, auto b, auto c) { Way::gemm(a, b, p.beta, c); });
 }
 
 // With B packed, so many rows at once.
 template <class Way>
 std::vector<float> packed_result(const Product& p, std::int64_t rows = 1 << 20) {
   const Aligned<std::uint32_t> packed((p.n + 31) / 32 * kernels::amx::lines_words(p.k));
-  REQUIRE(Way::pack(p, packed));
-  return p.in_parts(rows, 1 << 20, [&](std::int64_t m, std::int64_t, const float* a, const float*, float* c) {
-    Way::packed_gemm(p, m, a, packed.data(), c);
-  });
+  REQUIRE(Way::pack(p.view_b(), packed));
+  return p.in_blocks(rows, 1 << 20,
+                     [&](auto a, auto, auto c) { Way::packed_gemm(a, packed.data(), p.beta, c); });
 }
 
 // Element (i, j) of A B in float64, rounded.
@@ -168,10 +163,8 @@ TEST_CASE_TEMPLATE("amx_gemm: errors are those of float32 arithmetic", Way, Emul
   for (const std::int64_t k : {40, 300, 1000, 5000}) {
     const Product product(false, false, 40, 50, k, 0.0F);
     const Aligned<float> workspace(kernels::blocked_workspace<float>());
-    auto by_vectors = product.c;
-    kernels::blocked_gemm(false, false, product.m, product.n, k, product.a.data(), product.lda,
-                          product.b.data(), product.ldb, 0.0F, by_vectors.data(), product.ldc,
-                          workspace.data());
+    const auto by_vectors =
+        product.by([&](auto a, auto b, auto c) { kernels::blocked_gemm(a, b, 0.0F, c, workspace.data()); });
     CAPTURE(k);
     const double error = relative_error(product, result<Way>(product));
     CHECK(error < 3e-8);
@@ -179,7 +172,7 @@ TEST_CASE_TEMPLATE("amx_gemm: errors are those of float32 arithmetic", Way, Emul
   }
 }
 
-TEST_CASE_TEMPLATE("amx_gemm: infinity, NaN and what would overflow in parts are as in float32", Way,
+TEST_CASE_TEMPLATE("amx_gemm: infinity, NaN and what would overflow in terms are as in float32", Way,
                    Emulated, OnProcessor) {
   if (!Way::present()) return;
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -187,8 +180,8 @@ TEST_CASE_TEMPLATE("amx_gemm: infinity, NaN and what would overflow in parts are
     for (const int flags : {0, 1, 2, 3}) {
       for (const auto& [in_left, in_right] : {std::pair{true, false}, {false, true}, {true, true}}) {
         Product product(flags & 1, flags & 2, 40, 50, 70, 0.0F);
-        // In a whole block and in one that is filled up. Against ones and zeros: of a product by parts,
-        // infinity · 0 would be left.
+        // In a whole block and in one that is filled up. Against ones and zeros: of a product of
+        // terms, infinity · 0 would be left.
         for (const auto& [line, p] : {std::pair{3, 5}, {21, 65}}) {
           for (std::int64_t i = 0; i < 40; ++i) product.left(i, p) = product.right(p, i) = i % 3 - 1.0F;
           if (in_left) product.left(line, p) = special;
@@ -226,14 +219,14 @@ TEST_CASE("amx_gemm: infinities in any block, any split gives the same bits") {
   }
 }
 
-TEST_CASE_TEMPLATE("amx_gemm: parts and sums below 2^-126 count as 0", Way, Emulated, OnProcessor) {
+TEST_CASE_TEMPLATE("amx_gemm: terms and sums below 2^-126 count as 0", Way, Emulated, OnProcessor) {
   if (!Way::present()) return;
   Product product(false, false, 20, 20, 40, 0.0F);
   for (std::int64_t p = 0; p < 40; ++p) {
     for (std::int64_t j = 0; j < 20; ++j) product.right(p, j) = p == j ? 1.0F : 0.0F;
   }
   for (std::int64_t i = 0; i < 20; ++i)
-    product.left(i, 0) = 0x1.0101p-118F;  // of which the last part is too small
+    product.left(i, 0) = 0x1.0101p-118F;  // of which the last term is too small
   const auto unit = result<Way>(product);
   for (std::int64_t i = 0; i < 20; ++i) CHECK(product.at(unit, i, 0) == 0x1.01p-118F);
   std::fill(product.a.begin(), product.a.end(), 0x1p-63F);
@@ -253,46 +246,40 @@ TEST_CASE("amx_gemm: the emulation has the processor's bits") {
   }
 }
 
-TEST_CASE("amx_gemm: what parallel_gemm and PackedMatrix take where it pays") {
+TEST_CASE("amx_gemm: gemm and PackedMatrix take it where it pays") {
   if (!OnProcessor::present()) return;
   const Product product(false, false, 64, 128, 300, 0.0F);
   const auto expected = result<OnProcessor>(product);
-  auto c = product.c;
-  parallel_gemm(false, false, 64, 128, 300, product.a.data(), product.lda, product.b.data(), product.ldb,
-                0.0F, c.data(), product.ldc);
-  CHECK(same_bits(c, expected));
-  const PackedMatrix<float> few(300, 128, false, product.b.data(), product.ldb, 15);
-  few.multiply(64, product.a.data(), product.lda, 0.0F, c.data(), product.ldc);
-  CHECK_FALSE(same_bits(c, expected));
-  const PackedMatrix<float> many(300, 128, false, product.b.data(), product.ldb, 16);
-  many.multiply(64, product.a.data(), product.lda, 0.0F, c.data(), product.ldc);
-  CHECK(same_bits(c, expected));
+  CHECK(same_bits(product.by([](auto a, auto b, auto c) { gemm(a, b, 0.0F, c); }), expected));
+  const auto by_packed = [&](std::int64_t rows) {
+    const PackedMatrix<float> packed(product.view_b(), rows);
+    return product.by([&](auto a, auto, auto c) { packed.multiply(a, 0.0F, c); });
+  };
+  CHECK_FALSE(same_bits(by_packed(15), expected));
+  CHECK(same_bits(by_packed(16), expected));
 }
 
-TEST_CASE("parallel_gemm: on tiles too any number of threads gives the same bits") {
+TEST_CASE("gemm: on AMX too any number of threads gives the same bits") {
   if (!OnProcessor::present()) return;
   const Product product(false, true, 200, 600, 300, 0.0F);
   const auto expected = result<OnProcessor>(product);
   const int before = num_threads();
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
-    auto c = product.c;
-    parallel_gemm(false, true, 200, 600, 300, product.a.data(), product.lda, product.b.data(), product.ldb,
-                  0.0F, c.data(), product.ldc);
-    CHECK(same_bits(c, expected));
+    CHECK(same_bits(product.by([](auto a, auto b, auto c) { gemm(a, b, 0.0F, c); }), expected));
   }
   set_num_threads(before);
 }
 
-TEST_CASE("amx_pack: a matrix with a number that has no parts is refused") {
+TEST_CASE("amx_pack: a matrix with an element that is not splittable is refused") {
   Product product(false, false, 1, 40, 50, 0.0F);
   const Aligned<std::uint32_t> packed(2 * kernels::amx::lines_words(50));
-  CHECK(Emulated::pack(product, packed));
+  CHECK(Emulated::pack(product.view_b(), packed));
   product.right(49, 39) = 0x1p59F;
-  CHECK_FALSE(Emulated::pack(product, packed));
+  CHECK_FALSE(Emulated::pack(product.view_b(), packed));
   product.right(49, 39) = 0;
   product.right(3, 4) = infinity;
-  CHECK_FALSE(Emulated::pack(product, packed));
+  CHECK_FALSE(Emulated::pack(product.view_b(), packed));
 }
 
 TEST_CASE("packed: for few and for many rows, and a weight with an infinity") {
@@ -309,8 +296,7 @@ TEST_CASE("packed: for few and for many rows, and a weight with an infinity") {
     CHECK(few == packed<float>(weight, 2));
     CHECK(many == packed<float>(weight, 41));
     for (const auto& form : {few, many}) {
-      auto c = product.c;
-      form->multiply(40, product.a.data(), product.lda, 0.0F, c.data(), product.ldc);
+      const auto c = product.by([&](auto a, auto, auto to) { form->multiply(a, 0.0F, to); });
       for (std::int64_t i = 0; i < 40; ++i) {
         for (std::int64_t j = 0; j < 50; ++j) CHECK(is_near(product.at(c, i, j), exact(product, i, j)));
       }

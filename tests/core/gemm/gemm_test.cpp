@@ -13,8 +13,8 @@
 
 #include <rill/core/error.h>
 #include <rill/core/gemm/blas.h>
+#include <rill/core/gemm/blocked.h>
 #include <rill/core/gemm/gemm.h>
-#include <rill/core/gemm/packed.h>
 #include <rill/core/gemm/thin.h>
 #include <rill/core/parallel.h>
 
@@ -29,52 +29,51 @@ using test::same_bits;
 using test::tolerance;
 
 template <class T>
-std::vector<T> by_gemm(const Product<T>& p) {
-  auto result = p.c;
-  kernels::gemm(p.ta, p.tb, p.m, p.n, p.k, p.a.data(), p.lda, p.b.data(), p.ldb, p.beta, result.data(),
-                p.ldc);
-  return result;
+std::vector<T> by_blas(const Product<T>& p) {
+  return p.by([&](auto a, auto b, auto c) { kernels::blas_gemm(a, b, p.beta, c); });
 }
 
 // Its columns [first, last).
 template <class T>
 std::vector<T> by_thin_gemm(const Product<T>& p, std::int64_t first, std::int64_t last) {
-  auto result = p.c;
-  const auto thin = p.tb ? kernels::thin_gemm_transposed<T> : kernels::thin_gemm<T>;
-  thin(p.m, last - first, p.k, p.a.data(), p.lda, p.b.data() + (p.tb ? first * p.ldb : first), p.ldb, p.beta,
-       result.data() + first, p.ldc);
-  return result;
+  return p.by([&](auto a, auto b, auto c) {
+    kernels::thin_gemm(a, b.slice_columns(first, last), p.beta, c.slice_columns(first, last));
+  });
 }
 
 template <class T>
-std::vector<T> by_parallel_gemm(const Product<T>& p) {
-  auto result = p.c;
-  parallel_gemm(p.ta, p.tb, p.m, p.n, p.k, p.a.data(), p.lda, p.b.data(), p.ldb, p.beta, result.data(),
-                p.ldc);
-  return result;
+std::vector<T> by_gemm(const Product<T>& p) {
+  return p.by([&](auto a, auto b, auto c) { gemm(a, b, p.beta, c); });
 }
 
 template <class T>
 class Packed : public Aligned<T> {
  public:
-  Packed(bool transposed, std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb)
-      : Aligned<T>(kernels::packed_size<T>(k, n)) {
-    kernels::pack(transposed, k, n, b, ldb, this->data());
+  explicit Packed(MatrixView<const T> b) : Aligned<T>(kernels::packed_size<T>(b.rows, b.columns)) {
+    kernels::pack(b, this->data());
   }
 };
 
-// In parts of so many rows and columns.
+// In blocks of so many rows.
 template <class T>
-std::vector<T> by_blocked_gemm(const Product<T>& p, std::int64_t rows, std::int64_t columns) {
+std::vector<T> by_packed_gemm(const Product<T>& p, std::int64_t rows = 1000) {
+  const Packed<T> packed(p.view_b());
+  return p.in_blocks(rows, 1000,
+                     [&](auto a, auto, auto c) { kernels::packed_gemm<T>(a, packed.data(), p.beta, c); });
+}
+
+// In blocks of so many rows and columns.
+template <class T>
+std::vector<T> by_blocked_gemm(const Product<T>& p, std::int64_t rows = 1000, std::int64_t columns = 1000) {
   const Aligned<T> workspace(kernels::blocked_workspace<T>());
-  return p.in_parts(rows, columns, [&](std::int64_t m, std::int64_t n, const T* a, const T* b, T* c) {
-    kernels::blocked_gemm(p.ta, p.tb, m, n, p.k, a, p.lda, b, p.ldb, p.beta, c, p.ldc, workspace.data());
+  return p.in_blocks(rows, columns, [&](auto a, auto b, auto c) {
+    kernels::blocked_gemm(a, b, p.beta, c, workspace.data());
   });
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("gemm: every transposition, beta and odd size", T, float, double) {
+TEST_CASE_TEMPLATE("blas_gemm: every transposition, beta and odd size", T, float, double) {
   for (const bool ta : {false, true}) {
     for (const bool tb : {false, true}) {
       for (const T beta : {T(0), T(1), T(-0.5)}) {
@@ -85,7 +84,7 @@ TEST_CASE_TEMPLATE("gemm: every transposition, beta and odd size", T, float, dou
               CAPTURE(m);
               CAPTURE(n);
               CAPTURE(k);
-              REQUIRE(product.error(by_gemm(product)) < tolerance<T>);
+              REQUIRE(product.error(by_blas(product)) < tolerance<T>);
             }
           }
         }
@@ -94,21 +93,23 @@ TEST_CASE_TEMPLATE("gemm: every transposition, beta and odd size", T, float, dou
   }
 }
 
-TEST_CASE("gemm: calls from several threads give the bits of one") {
+TEST_CASE("blas_gemm: calls from several threads give the bits of one") {
   const Product<float> product(false, true, 70, 130, 90, 1.0f);
-  const auto expected = by_gemm(product);
+  const auto expected = by_blas(product);
   std::vector<std::thread> threads;
   std::vector<int> wrong(4);
   for (std::size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
-      for (int round = 0; round < 50; ++round) wrong[t] += !same_bits(by_gemm(product), expected);
+      for (int round = 0; round < 50; ++round) wrong[t] += !same_bits(by_blas(product), expected);
     });
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == std::vector<int>(4, 0));
 }
 
-TEST_CASE("gemm: the BLAS has a name") { CHECK(std::string(kernels::blas_name()).find("OpenBLAS") == 0); }
+TEST_CASE("blas_gemm: the BLAS has a name") {
+  CHECK(std::string(kernels::blas_name()).find("OpenBLAS") == 0);
+}
 
 TEST_CASE_TEMPLATE("packed_gemm: every beta and size of tile, and its edges", T, float, double) {
   for (const bool tb : {false, true}) {
@@ -117,14 +118,10 @@ TEST_CASE_TEMPLATE("packed_gemm: every beta and size of tile, and its edges", T,
         for (const std::int64_t k : {0, 1, 3, 40, 260}) {
           for (const T beta : {T(0), T(1), T(0.5)}) {
             const Product<T> product(false, tb, m, n, k, beta);
-            const Packed<T> packed(tb, k, n, product.b.data(), product.ldb);
-            auto result = product.c;
-            kernels::packed_gemm(m, n, k, product.a.data(), product.lda, packed.data(), beta, result.data(),
-                                 product.ldc);
             CAPTURE(m);
             CAPTURE(n);
             CAPTURE(k);
-            REQUIRE(product.error(result) < tolerance<T>);
+            REQUIRE(product.error(by_packed_gemm(product)) < tolerance<T>);
           }
         }
       }
@@ -133,20 +130,11 @@ TEST_CASE_TEMPLATE("packed_gemm: every beta and size of tile, and its edges", T,
 }
 
 TEST_CASE_TEMPLATE("packed_gemm: a row has the same bits whatever rows come with it", T, float, double) {
-  const std::int64_t m = 101;
-  const Product<T> product(false, false, m, 203, 77, T(1));
-  const Packed<T> packed(false, product.k, product.n, product.b.data(), product.ldb);
-  const auto rows = [&](std::vector<T>& c, std::int64_t first, std::int64_t count) {
-    kernels::packed_gemm(count, product.n, product.k, product.a.data() + first * product.lda, product.lda,
-                         packed.data(), product.beta, c.data() + first * product.ldc, product.ldc);
-  };
-  auto whole = product.c;
-  rows(whole, 0, m);
-  for (const std::int64_t at_once : {1, 2, 3, 4, 5, 6, 7, 8, 11, 32, 50}) {
-    auto parts = product.c;
-    for (std::int64_t i = 0; i < m; i += at_once) rows(parts, i, std::min(at_once, m - i));
-    CAPTURE(at_once);
-    CHECK(same_bits(parts, whole));
+  const Product<T> product(false, false, 101, 203, 77, T(1));
+  const auto whole = by_packed_gemm(product);
+  for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 32, 50}) {
+    CAPTURE(rows);
+    CHECK(same_bits(by_packed_gemm(product, rows), whole));
   }
 }
 
@@ -154,10 +142,7 @@ TEST_CASE("packed_gemm: NaN and infinity in one row stay in that row, and in B i
   Product<float> product(false, false, 9, 50, 20, 0.0f);
   product.a[static_cast<std::size_t>(3 * product.lda + 5)] = std::nanf("");
   product.b[static_cast<std::size_t>(7 * product.ldb + 49)] = std::numeric_limits<float>::infinity();
-  const Packed<float> packed(false, product.k, product.n, product.b.data(), product.ldb);
-  auto result = product.c;
-  kernels::packed_gemm(product.m, product.n, product.k, product.a.data(), product.lda, packed.data(), 0.0f,
-                       result.data(), product.ldc);
+  const auto result = by_packed_gemm(product);
   for (std::int64_t i = 0; i < product.m; ++i) {
     for (std::int64_t j = 0; j < product.n; ++j) {
       const float x = result[static_cast<std::size_t>(i * product.ldc + j)];
@@ -230,7 +215,7 @@ TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the bor
         CAPTURE(size.m);
         CAPTURE(size.n);
         CAPTURE(size.k);
-        REQUIRE(product.error(by_blocked_gemm(product, 1000, 1000)) < tolerance<T>);
+        REQUIRE(product.error(by_blocked_gemm(product)) < tolerance<T>);
       }
     }
   }
@@ -245,7 +230,7 @@ TEST_CASE_TEMPLATE("blocked_gemm: every height of the tiles that pack, and parts
         CAPTURE(m);
         CAPTURE(n);
         CAPTURE(flags);
-        REQUIRE(product.error(by_blocked_gemm(product, 1000, 1000)) < tolerance<T>);
+        REQUIRE(product.error(by_blocked_gemm(product)) < tolerance<T>);
       }
     }
   }
@@ -255,22 +240,18 @@ TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits, and those of pa
                    double) {
   for (const int flags : {0, 1, 2, 3}) {
     const Product<T> product(flags & 1, flags & 2, 110, 300, 530, T(1));
-    const auto whole = by_blocked_gemm(product, 1000, 1000);
+    const auto whole = by_blocked_gemm(product);
     for (const auto& part : {std::pair<int, int>{1, 300}, {7, 300}, {110, 1}, {50, 64}, {96, 49}}) {
       CAPTURE(part.first);
       CAPTURE(part.second);
       CHECK(same_bits(by_blocked_gemm(product, part.first, part.second), whole));
     }
     if (product.ta) continue;
-    const Packed<T> packed(product.tb, product.k, product.n, product.b.data(), product.ldb);
-    auto result = product.c;
-    kernels::packed_gemm(product.m, product.n, product.k, product.a.data(), product.lda, packed.data(), T(1),
-                         result.data(), product.ldc);
-    CHECK(same_bits(result, whole));
+    CHECK(same_bits(by_packed_gemm(product), whole));
   }
 }
 
-TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of threads", T, float, double) {
+TEST_CASE_TEMPLATE("gemm: right, and the same bits for any number of threads", T, float, double) {
   struct Size {
     std::int64_t m, n, k;
   };
@@ -292,26 +273,35 @@ TEST_CASE_TEMPLATE("parallel_gemm: right, and the same bits for any number of th
     for (const int flags : {0, 1, 2, 3}) {
       const Product<T> product(flags & 1, flags & 2, size.m, size.n, size.k, flags == 3 ? T(1) : T(0));
       set_num_threads(1);
-      const auto alone = by_parallel_gemm(product);
+      const auto alone = by_gemm(product);
       CAPTURE(size.m);
       CAPTURE(size.n);
       CAPTURE(size.k);
       CHECK(product.error(alone) < tolerance<T>);
       for (const int threads : {2, 3, 8}) {
         set_num_threads(threads);
-        CHECK(same_bits(by_parallel_gemm(product), alone));
+        CHECK(same_bits(by_gemm(product), alone));
       }
     }
   }
   set_num_threads(before);
 }
 
-TEST_CASE("parallel_gemm: sizes beyond BLAS are an error") {
+TEST_CASE_TEMPLATE("gemm: a transposed result is the transpose of the product", T, float, double) {
+  const Product<T> product(false, true, 20, 30, 40, T(-0.5));
+  auto result = product.c;
+  gemm(product.view_b().t(), product.view_a().t(), product.beta, product.view_of(result).t());
+  CHECK(same_bits(result, by_gemm(product)));
+}
+
+TEST_CASE("gemm: sizes that do not fit each other or BLAS are an error") {
   float x = 0;
+  const MatrixView<const float> a{&x, 2, 3}, large{&x, std::int64_t{1} << 31, 1}, one{&x, 1, 1};
+  CHECK_THROWS_WITH_AS(gemm<float>(a, a, 0.0f, {&x, 2, 3}), "matmul: sizes 2 × 3 and 2 × 3 do not make 2 × 3",
+                       Error);
   CHECK_THROWS_WITH_AS(
-      parallel_gemm(false, false, std::int64_t{1} << 31, 1, 1, &x, 1, &x, 1, 0.0f, &x, 1),
-      "matmul: a size or row distance of 2147483648 is beyond the 2147483647 of BLAS; split the "
-      "product",
+      gemm<float>(large, one, 0.0f, {&x, std::int64_t{1} << 31, 1}),
+      "matmul: a size or leading dimension of 2147483648 is beyond the 2147483647 of BLAS; split the product",
       Error);
 }
 

@@ -307,7 +307,7 @@ TEST_CASE(
     const Tensor row = tensor<std::int64_t>({6});
     const nn::DecoderStep one =
         decoder.step(tokens.narrow(0, 6, 1), hidden.narrow(0, 6, 1), memory.rows(row));
-    const double most = least_rows_of_share(batch) == 1 ? 0 : 1e-6;
+    const double most = row_granularity(batch) == 1 ? 0 : 1e-6;
     CHECK(largest_difference(one.log_probs, all.log_probs.narrow(0, 6, 1)) <= most);
     CHECK(largest_difference(one.hidden, all.hidden.narrow(0, 6, 1)) <= most);
   }

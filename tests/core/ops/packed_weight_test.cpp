@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <rill/core/core.h>
-#include <rill/core/gemm/packed_matrix.h>
+#include <rill/core/ops/packed_weight.h>
 #include <rill/optim/sgd.h>
 
 #include <support/child.h>
@@ -23,13 +23,13 @@ namespace {
 std::vector<float> column_sums(const Tensor& w) {
   const std::vector<float> ones(static_cast<std::size_t>(w.size(0)), 1.0F);
   std::vector<float> sums(static_cast<std::size_t>(w.size(1)));
-  packed<float>(w, 1)->multiply(1, ones.data(), w.size(0), 0.0F, sums.data(), w.size(1));
+  packed<float>(w, 1)->multiply({ones.data(), 1, w.size(0)}, 0.0F, {sums.data(), 1, w.size(1)});
   return sums;
 }
 
 }  // namespace
 
-TEST_CASE("packed: forms of what a weight held are let go of when it changes, in whatever way") {
+TEST_CASE("packed: the packed form of a weight is dropped when the weight changes, in whatever way") {
   const auto by_optimizer = [](Tensor& weight) {
     weight.set_requires_grad();
     sum(-weight).backward();

@@ -1,0 +1,25 @@
+/// Weights packed once and multiplied many times.
+///
+/// A recurrent layer multiplies by the same matrix at every time step, forward and transposed. BLAS packs it
+/// at every call; a PackedMatrix is packed once and kept with the weight's storage until the weight changes.
+/// Public, for those who write ops (core/extend.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <rill/core/gemm/packed_matrix.h>
+#include <rill/core/tensor.h>
+
+namespace rill {
+
+/// The packed form of a matrix w [k, n] of any layout (pass w.t() for the transposed product), for products
+/// of `rows` rows in all. It is kept with w's storage until that changes, so each view of a weight is packed
+/// once. Any thread may ask. Throws Error unless w is a matrix of T.
+template <class T>
+std::shared_ptr<const PackedMatrix<T>> packed(const Tensor& w, std::int64_t rows);
+
+extern template std::shared_ptr<const PackedMatrix<float>> packed<float>(const Tensor&, std::int64_t);
+extern template std::shared_ptr<const PackedMatrix<double>> packed<double>(const Tensor&, std::int64_t);
+
+}  // namespace rill
