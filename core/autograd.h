@@ -7,8 +7,11 @@
 ///     });
 ///   }
 ///
-/// First order only: backward functions run without recording. One graph must not be run from two threads at
-/// once.
+/// First order only: backward functions run without recording.
+///
+/// Threads: passes over separate graphs may run at once, on separate threads, and may share leaves: each adds
+/// its gradient whole. The graphs must be separate down to the leaves, a pass must end before its leaves'
+/// grad() is read, and a backward function must not wait for passes that it starts on other threads.
 #pragma once
 
 #include <algorithm>
@@ -24,16 +27,13 @@
 
 #include <rill/core/autograd/node.h>
 #include <rill/core/memory.h>
+#include <rill/core/parallel/thread_modes.h>
 #include <rill/core/tensor.h>
 
 namespace rill {
 
-namespace detail {
-extern constinit thread_local bool recording;
-extern constinit thread_local bool watching;  ///< anomaly mode or an observer: the slow way through `record`
-}  // namespace detail
-
-/// While it lives, nothing is recorded on this thread. Scoped, may be nested.
+/// While it lives, nothing is recorded on this thread nor in the chunks of its parallel_for. Scoped, may be
+/// nested.
 class NoGrad {
  public:
   NoGrad() noexcept;
@@ -48,8 +48,8 @@ class NoGrad {
 /// Whether ops are recorded on this thread now.
 bool grad_enabled() noexcept;
 
-/// While it lives, every recorded op's results and gradients on this thread are checked; the first that is
-/// not finite throws rill::Error naming the op.
+/// While it lives, every recorded op's results and gradients on this thread and in the chunks of its
+/// parallel_for are checked; the first that is not finite throws rill::Error naming the op.
 class DetectAnomaly {
  public:
   DetectAnomaly() noexcept;
@@ -195,7 +195,7 @@ class Inputs {
 /// True when an op on these inputs must be recorded: recording is on and one of them has or wants a gradient.
 /// Undefined tensors are allowed and want nothing.
 inline bool is_recording(Inputs inputs) noexcept {
-  if (!detail::recording) return false;
+  if (!detail::thread_modes.recording) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined() && inputs[i].requires_grad()) return true;
   }
@@ -243,14 +243,14 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
-  if (detail::watching) [[unlikely]]
+  if (detail::thread_modes.watching()) [[unlikely]]
     detail::watch(name, std::span(&y, 1));
   return y;
 }
 
 /// The result of an op whose caller has found that nothing is to be recorded (and spared itself the saving).
 inline Tensor unrecorded(const char* name, Tensor y) {
-  if (detail::watching) [[unlikely]]
+  if (detail::thread_modes.watching()) [[unlikely]]
     detail::watch(name, std::span(&y, 1));
   return y;
 }
@@ -260,7 +260,7 @@ template <std::size_t N, class F>
 std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs inputs, F&& backward) {
   if (is_recording(inputs))
     detail::build_node(name, std::span<Tensor>(ys), inputs, std::forward<F>(backward));
-  if (detail::watching) [[unlikely]]
+  if (detail::thread_modes.watching()) [[unlikely]]
     detail::watch(name, ys);
   return ys;
 }

@@ -1,4 +1,8 @@
-/// The one team of threads of the process, and how work is given to it.
+/// The process's one team of threads, and parallel_for, which runs loops on it.
+///
+/// The team starts at the first loop that is worth it and ends with the process. Its workers block all
+/// signals but those that a thread raises itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, …) and SIGPROF. If the
+/// system does not grant all threads, those that there are do the work. A forked child has a team of its own.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +11,7 @@
 
 namespace rill {
 
-/// How many threads work at most on one operation, the calling one included.
+/// The most threads that work on one operation, the calling one included.
 ///
 /// That is the last `set_num_threads`, else RILL_NUM_THREADS, else OMP_NUM_THREADS, else what the process may
 /// use: the processors of its affinity mask, within its cgroup's quota. Throws Error if RILL_NUM_THREADS is
@@ -21,24 +25,24 @@ namespace detail {
 
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-/// Whether a loop started here would run on more than this thread.
+/// Whether a loop started here may run on more than this thread.
 bool may_fork();
 
-/// What num_threads is until it is set.
+/// The value of num_threads() until it is set.
 int initial_threads();
 
 void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
 
 }  // namespace detail
 
-/// Calls `f(begin, end)` for disjoint ranges that together are [0, n), on several threads if that may pay.
+/// Calls `f(begin, end)` for disjoint chunks that together are [0, n), on several threads if that may pay.
 ///
-/// A range has at least `grain` elements (the last may have fewer): choose it so that one range is worth some
-/// 10 microseconds. The whole is one call on this thread if n <= grain, if there is one thread, or inside
-/// another parallel_for. Where the borders fall depends on the number of threads, so f must compute each
-/// element the same way wherever they are. The first exception that f throws is thrown here after all threads
-/// have stopped. Idle threads take ranges as they come: a thread that gets no processor delays nothing but
-/// the range it holds.
+/// A chunk has at least `grain` elements (the last may have fewer): choose it so that a chunk is worth some
+/// 10 microseconds. There is one call, on this thread, if n <= grain, if there is one thread, or inside
+/// another parallel_for. Chunk bounds depend on the number of threads, so f must compute each element the
+/// same way wherever they fall. NoGrad, DetectAnomaly and FlushDenormals of the calling thread hold in all
+/// chunks. The first exception that f throws is thrown here after all threads have stopped. Threads claim
+/// chunks as they come: one that gets no processor delays only the chunk it holds.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   if (n <= 0) return;
@@ -53,9 +57,9 @@ void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   detail::run_parallel(n, grain, body, const_cast<std::remove_const_t<Function>*>(std::addressof(f)));
 }
 
-/// While it lives, this thread reads and writes denormal numbers as zero, as do the threads that help it in a
-/// parallel_for. Denormals cost a hundred times a normal operation and carry nothing in training. The earlier
-/// setting comes back at the end. Does nothing on processors other than x86-64 and arm64.
+/// While it lives, this thread and the chunks of its parallel_for read and write denormals as zero: they cost
+/// a hundred times a normal operation and contribute nothing in training. The previous mode comes back at the
+/// end. Does nothing on processors other than x86-64 and arm64.
 class FlushDenormals {
  public:
   FlushDenormals() noexcept;

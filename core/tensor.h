@@ -7,6 +7,7 @@
 /// from several.
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -25,8 +26,9 @@
 
 namespace rill {
 
-class Tensor;
+class Backward;
 class Rng;
+class Tensor;
 
 namespace detail {
 /// The first element, unchecked: no dtype check, no version bump.
@@ -39,8 +41,7 @@ struct TensorImpl : RefCounted {
   DType dtype = float32;
   bool requires_grad = false;  ///< a leaf whose gradient is wanted
   bool contiguous = true;
-  bool touched = false;      ///< written by the running backward pass
-  bool hooked = false;       ///< and its gradient waits for hooks
+  bool hooked = false;       ///< the gradient of the running backward pass waits for hooks
   std::uint32_t output = 0;  ///< which output of `node` this is
   std::int64_t numel = 0;
   std::int64_t offset = 0;  ///< in elements
@@ -51,6 +52,7 @@ struct TensorImpl : RefCounted {
   Ref<TensorImpl> grad;
   Ref<TensorImpl> base;  ///< for a part: the leaf that owns numbers and gradient
   Hooks* hooks = nullptr;
+  std::atomic<Backward*> pass{nullptr};  ///< of a leaf: the backward pass that owns `grad` until it ends
 
   static void destroy(TensorImpl* impl) noexcept;
 };

@@ -1,6 +1,7 @@
 // The backward pass: which node runs when, and where gradients go.
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,9 +13,19 @@ namespace rill {
 
 /// One run over a graph. A node runs after all its consumers: consumers are deeper, the deepest waiting one
 /// goes first, equals in the order they were reached.
+///
+/// A pass owns the leaves that it reaches, until it ends, in the name of its thread's outermost pass (hooks
+/// may run others within). The gradient of a leaf that another thread owns is postponed until the outermost
+/// pass owns no leaf, so that threads do not wait for each other in a circle.
 class Backward {
  public:
-  explicit Backward(BackwardOptions options) noexcept : options_(options) {}
+  explicit Backward(BackwardOptions options) noexcept : options_(options) {
+    if (!outermost) outermost = this;
+  }
+  ~Backward() {
+    if (outermost == this) outermost = nullptr;
+  }
+  Backward(const Backward&) = delete;
 
   void start(Edge& root, const Tensor& gradient);
   void deliver(Edge& edge, const Tensor& gradient);
@@ -23,7 +34,7 @@ class Backward {
   Slot in_place_slot(Edge& edge, const Tensor& dy);
   Tensor zeroed(Edge& edge);
   void run();
-  void forget_touched() noexcept;
+  void abandon() noexcept;
   bool keeps_graph() const noexcept { return options_.keep; }
 
  private:
@@ -39,19 +50,26 @@ class Backward {
   void enqueue(Node* node);
   static void hold(Edge& edge, bool edge_goes) noexcept;
   static void hold_reached(Node& node, bool edges_go) noexcept;
+  bool claim(TensorImpl& leaf);
   Tensor& leaf_target(TensorImpl& leaf);
   Slot leaf_slot(const Edge& edge);
   static void clear_outputs(Node& node) noexcept;
   void run_node(Node& node);
   void check_finite(Node& node);
-  void finish_hooks();
-  void untouch() noexcept;
+  void finish_leaves();
+  void add_postponed();
+  void disown() noexcept;
+
+  static constinit thread_local Backward* outermost;
 
   BackwardOptions options_;
   std::vector<Waiting> heap_;
-  std::vector<Ref<TensorImpl>> touched_;
+  std::vector<Ref<TensorImpl>> owned_;
+  std::unordered_map<TensorImpl*, std::pair<Ref<TensorImpl>, Tensor>> postponed_;
   std::uint64_t reached_ = 0;
 };
+
+constinit thread_local Backward* Backward::outermost = nullptr;
 
 /// A waiting node lives by the edge that it was reached through until hold() takes over.
 void Backward::enqueue(Node* node) {
@@ -82,12 +100,27 @@ void Backward::hold_reached(Node& node, bool edges_go) noexcept {
   for (int i = 0; i < node.inputs; ++i) hold(node.edges()[i], edges_go);
 }
 
-/// The tensor that collects a leaf's gradient: grad() itself, or a side buffer while hooks have not seen it.
-Tensor& Backward::leaf_target(TensorImpl& leaf) {
-  if (!leaf.touched) {
-    leaf.touched = true;
+/// Makes this pass own a leaf; false when a pass of another thread does.
+bool Backward::claim(TensorImpl& leaf) {
+  Backward* owner = leaf.pass.load(std::memory_order_relaxed);
+  if (owner == outermost) return true;
+  if (owner) return false;
+  owned_.push_back(Ref<TensorImpl>::share(&leaf));
+  const bool claimed = leaf.pass.compare_exchange_strong(owner, outermost, std::memory_order_acquire);
+  if (claimed)
     leaf.hooked = leaf.hooks != nullptr;
-    touched_.push_back(Ref<TensorImpl>::share(&leaf));
+  else
+    owned_.pop_back();
+  return claimed;
+}
+
+/// The tensor that collects a leaf's gradient: grad(), or a buffer until hooks have seen it or another
+/// thread's pass ends.
+Tensor& Backward::leaf_target(TensorImpl& leaf) {
+  if (!claim(leaf)) {
+    auto& [kept, gradient] = outermost->postponed_[&leaf];
+    kept = Ref<TensorImpl>::share(&leaf);
+    return gradient;
   }
   static_assert(sizeof(Tensor) == sizeof(Ref<TensorImpl>));
   return leaf.hooked ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
@@ -195,10 +228,11 @@ bool Backward::adopt(Edge& edge, Tensor& gradient) {
   const bool same_layout =
       leaf.base ? given.strides == leaf.strides && leaf.offset == owner.offset : given.contiguous;
   detail::check_not_converted("backward", owner, edge.dtype);
-  if (!exclusive || !same_layout || leaf_target(owner).defined()) return false;
-  leaf_target(owner) = leaf.base
-                           ? detail::make_view(given.storage, owner.dtype, owner.shape, owner.strides, 0)
-                           : std::move(gradient);
+  if (!exclusive || !same_layout) return false;
+  Tensor& target = leaf_target(owner);
+  if (target.defined()) return false;
+  target = leaf.base ? detail::make_view(given.storage, owner.dtype, owner.shape, owner.strides, 0)
+                     : std::move(gradient);
   return true;
 }
 
@@ -208,8 +242,8 @@ void Backward::check_finite(Node& node) {
     Tensor grad;
     if (edge.node) grad = edge.node->output_slots()[edge.output].grad;
     if (edge.leaf) {
-      const TensorImpl& owner = edge.leaf->base ? *edge.leaf->base : *edge.leaf;
-      if (owner.touched) grad = owner.hooked ? owner.hooks->pending : Tensor(owner.grad);
+      TensorImpl& leaf = edge.leaf->base ? *edge.leaf->base : *edge.leaf;
+      if (leaf.pass.load(std::memory_order_relaxed)) grad = leaf_target(leaf);
     }
     if (!grad.defined()) continue;
     check(detail::all_finite(grad), "{}: the gradient of input {} of shape {} has a value that is not finite",
@@ -232,7 +266,7 @@ void Backward::run_node(Node& node) {
     started = true;
     Grads grads(node, this);
     node.run(node, grads);
-    if (detail::detecting_anomaly()) check_finite(node);
+    if (detail::thread_modes.anomaly) check_finite(node);
   } catch (...) {
     clear_outputs(node);
     hold_reached(node, false);
@@ -254,12 +288,13 @@ void Backward::run() {
     node->queued = node->owned = false;
     run_node(*node);
   }
-  finish_hooks();
-  untouch();
+  finish_leaves();
+  if (this == outermost) add_postponed();
 }
 
-void Backward::finish_hooks() {
-  for (const Ref<TensorImpl>& leaf : touched_) {
+/// Runs the hooks of the leaves that this pass owns, and gives the leaves up.
+void Backward::finish_leaves() {
+  for (const Ref<TensorImpl>& leaf : owned_) {
     if (!leaf->hooked) continue;
     const Tensor gradient = leaf->hooks->apply(std::exchange(leaf->hooks->pending, Tensor()));
     if (leaf->grad) {
@@ -268,19 +303,38 @@ void Backward::finish_hooks() {
       leaf->grad = gradient.clone().ref();
     }
   }
+  disown();
 }
 
-void Backward::untouch() noexcept {
-  for (const Ref<TensorImpl>& leaf : touched_) leaf->touched = leaf->hooked = false;
-  touched_.clear();
+/// Adds the gradients of leaves that passes of other threads owned. Hooks may postpone more.
+void Backward::add_postponed() {
+  while (!postponed_.empty()) {
+    auto [leaf, gradient] = postponed_.extract(postponed_.begin()).mapped();
+    if (!gradient.defined()) continue;
+    while (!claim(*leaf)) {
+      if (Backward* owner = leaf->pass.load(std::memory_order_relaxed)) leaf->pass.wait(owner);
+    }
+    Edge edge{nullptr, leaf, 0, leaf->dtype};
+    if (!adopt(edge, gradient)) deliver(edge, gradient);
+    finish_leaves();
+  }
 }
 
-void Backward::forget_touched() noexcept {
-  for (const Ref<TensorImpl>& leaf : touched_) {
+void Backward::disown() noexcept {
+  for (const Ref<TensorImpl>& leaf : owned_) {
+    leaf->hooked = false;
+    leaf->pass.store(nullptr, std::memory_order_release);
+    leaf->pass.notify_all();
+  }
+  owned_.clear();
+}
+
+void Backward::abandon() noexcept {
+  for (const Ref<TensorImpl>& leaf : owned_) {
     leaf->grad = nullptr;
     if (leaf->hooks) leaf->hooks->pending = Tensor();
   }
-  untouch();
+  disown();
   for (const Waiting& waiting : heap_) {
     const Ref<Node> node = Ref<Node>::adopt(waiting.node);
     node->queued = node->owned = false;
@@ -378,7 +432,7 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, 
     }
     pass.run();
   } catch (...) {
-    pass.forget_touched();
+    pass.abandon();
     throw;
   }
 }

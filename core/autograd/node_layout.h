@@ -44,8 +44,6 @@ constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noe
 void check_not_converted(const char* name, const TensorImpl& owner, DType recorded);
 /// Drops what a node needed to run backward; its header and output slots stay.
 void release_node(Node& node) noexcept;
-/// Whether DetectAnomaly lives on this thread.
-bool detecting_anomaly() noexcept;
 /// Whether several elements are one place in memory, as in an expanded tensor.
 bool repeats(const Tensor& t) noexcept;
 /// True for other than floating dtypes.

@@ -2,25 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <rill/core/autograd/node_layout.h>
 
 namespace rill {
 
-namespace detail {
-constinit thread_local bool recording = true;
-constinit thread_local bool watching = false;
-}  // namespace detail
+using detail::thread_modes;
 
 namespace {
-thread_local bool anomaly = false;
-thread_local RecordObserver* observer = nullptr;
-
-void update_watching() noexcept { detail::watching = anomaly || observer; }
-
+constinit thread_local RecordObserver* observer = nullptr;
 }  // namespace
-
-bool detail::detecting_anomaly() noexcept { return anomaly; }
 
 bool detail::repeats(const Tensor& t) noexcept {
   const TensorImpl& impl = *t.ref();
@@ -40,27 +32,20 @@ bool detail::all_finite(const Tensor& t) {
   });
 }
 
-NoGrad::NoGrad() noexcept : before_(detail::recording) { detail::recording = false; }
-NoGrad::~NoGrad() { detail::recording = before_; }
-bool grad_enabled() noexcept { return detail::recording; }
+NoGrad::NoGrad() noexcept : before_(std::exchange(thread_modes.recording, false)) {}
+NoGrad::~NoGrad() { thread_modes.recording = before_; }
+bool grad_enabled() noexcept { return thread_modes.recording; }
 
-DetectAnomaly::DetectAnomaly() noexcept : before_(anomaly) {
-  anomaly = true;
-  update_watching();
-}
-DetectAnomaly::~DetectAnomaly() {
-  anomaly = before_;
-  update_watching();
-}
+DetectAnomaly::DetectAnomaly() noexcept : before_(std::exchange(thread_modes.anomaly, true)) {}
+DetectAnomaly::~DetectAnomaly() { thread_modes.anomaly = before_; }
 
 RecordObserver::RecordObserver(std::function<void(const char*)> on_record)
-    : on_record_(std::move(on_record)), before_(observer) {
-  observer = this;
-  update_watching();
+    : on_record_(std::move(on_record)), before_(std::exchange(observer, this)) {
+  thread_modes.observed = true;
 }
 RecordObserver::~RecordObserver() {
   observer = before_;
-  update_watching();
+  thread_modes.observed = before_ != nullptr;
 }
 
 // --- nodes
@@ -156,7 +141,7 @@ void attach(Node* node, std::span<Tensor> outputs) noexcept {
 
 void watch(const char* name, std::span<const Tensor> outputs) {
   if (observer && !outputs.empty() && outputs[0].impl().node) (*observer)(name);
-  if (!anomaly) return;
+  if (!thread_modes.anomaly) return;
   for (const Tensor& y : outputs) {
     check(all_finite(y), "{}: the result of shape {} has a value that is not finite", name, y.shape());
   }

@@ -8,7 +8,6 @@
 #include <exception>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,6 +16,7 @@
 
 #include <rill/core/error.h>
 #include <rill/core/parallel/processors.h>
+#include <rill/core/parallel/thread_modes.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -25,7 +25,7 @@
 namespace rill {
 namespace {
 
-// --- The floating-point setting of a thread ---
+// --- floating-point mode of a thread
 
 #if defined(__x86_64__)
 constexpr std::uint64_t flush_bits = 0x8040;   // MXCSR: flush to zero, denormals are zero
@@ -56,11 +56,11 @@ void take_float_mode(std::uint64_t mode) noexcept {
   if ((own ^ mode) & ~status_bits) write_float_mode((mode & ~status_bits) | (own & status_bits));
 }
 
-// --- The number of threads ---
+// --- number of threads
 
-constexpr int most_threads = 1024;
+constexpr int max_threads = 1024;
 
-std::atomic<int> wanted_threads{0};  // 0 until it is first asked for or set
+std::atomic<int> wanted_threads{0};  // 0 until first asked for or set
 
 std::optional<int> environment_threads(const char* name) {
   const char* text = std::getenv(name);
@@ -68,11 +68,11 @@ std::optional<int> environment_threads(const char* name) {
   const std::string_view value(text);
   int n = 0;
   const auto [end, error] = std::from_chars(value.begin(), value.end(), n);
-  const bool whole = error == std::errc() && end == value.end() && n >= 1 && n <= most_threads;
+  const bool whole = error == std::errc() && end == value.end() && n >= 1 && n <= max_threads;
   return whole ? n : 0;
 }
 
-// --- The team ---
+// --- team
 
 constexpr std::chrono::microseconds spin_time{50};
 
@@ -89,50 +89,66 @@ bool spin_until(Done done) noexcept {
   return done();
 }
 
-// Whether this thread works for a region now: what it starts then runs on it alone.
+// Whether this thread works for a region now: a parallel_for that it meets then runs on it alone.
 constinit thread_local bool in_region = false;
 
-// One parallel_for: pieces are claimed by counting `next` up.
+// One parallel_for: threads claim chunks by incrementing `next`.
 struct Job {
   detail::ParallelBody body;
   void* context;
   std::int64_t n;
-  std::int64_t piece;
-  std::int64_t pieces;
-  std::uint64_t float_mode;
+  std::int64_t chunk_size;
+  std::int64_t chunks;
+  std::uint64_t float_mode;          // of the calling thread, as are
+  detail::ThreadModes thread_modes;  // the modes of autograd
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
-  std::exception_ptr error;  // of the one that set `failed`
+  std::exception_ptr error;  // of the chunk that set `failed`
 
-  void run_pieces() noexcept {
+  void run_chunks() noexcept {
     for (;;) {
       const std::int64_t index = next.fetch_add(1, std::memory_order_relaxed);
-      if (index >= pieces) return;
+      if (index >= chunks) return;
       try {
-        body(context, index * piece, std::min((index + 1) * piece, n));
+        body(context, index * chunk_size, std::min((index + 1) * chunk_size, n));
       } catch (...) {
         if (!failed.exchange(true)) error = std::current_exception();
-        next.store(pieces, std::memory_order_relaxed);
+        next.store(chunks, std::memory_order_relaxed);
       }
     }
   }
+
+  void adopt_modes() const noexcept {
+    take_float_mode(float_mode);
+    detail::thread_modes = {.recording = thread_modes.recording, .anomaly = thread_modes.anomaly};
+  }
 };
 
-// The threads beside the caller's. Whoever runs a region publishes a job, opens the gate, works itself,
-// closes the gate and waits for those inside: a thread that has not woken by then finds the gate closed and
-// is not waited for.
+// Signals sent to the process are for the program's own threads. Those that a thread raises by what it does
+// must reach it, or the kernel kills the process past any handler; SIGPROF is how profilers take samples.
+sigset_t signals_for_others() noexcept {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int raised : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+    sigdelset(&signals, raised);
+  }
+  return signals;
+}
+
+// The worker threads, which help the caller's. Whoever runs a region publishes a job, opens the gate, works
+// itself, closes the gate and waits for those inside: a worker that has not woken by then finds the gate
+// closed and is not waited for.
 class Team {
  public:
   explicit Team(int size) : size_(size) {
-    // Signals belong to the threads of the program.
-    sigset_t all;
+    const sigset_t blocked = signals_for_others();
     sigset_t previous;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    pthread_sigmask(SIG_BLOCK, &blocked, &previous);
     try {
-      for (int i = 1; i < size; ++i) workers_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-      // The system grants no more threads; those there are do all the work.
+      workers_.reserve(static_cast<std::size_t>(size) - 1);
+      while (std::ssize(workers_) < size - 1) workers_.emplace_back([this] { work(); });
+    } catch (const std::exception&) {
+      // The system grants no more threads or memory for them; those that started do all the work.
     }
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   }
@@ -147,24 +163,25 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
+  // As asked for, the caller's thread included; fewer may have started.
   int size() const noexcept { return size_; }
 
   void run(Job& job) noexcept {
     job_ = &job;
     // The count is 0 and the gate closed, so this is the next epoch, open.
     gate_.fetch_add(one_epoch | open);
-    const auto helpers = std::min<std::int64_t>(job.pieces - 1, std::ssize(workers_));
+    const auto helpers = std::min<std::int64_t>(job.chunks - 1, std::ssize(workers_));
     if (helpers == std::ssize(workers_)) {
       gate_.notify_all();
     } else {
       for (std::int64_t i = 0; i < helpers; ++i) gate_.notify_one();
     }
-    job.run_pieces();
+    job.run_chunks();
     gate_.fetch_and(~open);
     wait_until_left();
   }
 
-  // In the child of a fork: the threads are gone, nobody is inside any more.
+  // In the child of a fork: the workers are gone, nobody is inside any more.
   void abandon() noexcept { gate_.fetch_and(~count_mask); }
 
  private:
@@ -172,7 +189,7 @@ class Team {
   static constexpr std::uint32_t count_mask = 0x3ff;
   static constexpr std::uint32_t open = 0x400;
   static constexpr std::uint32_t one_epoch = 0x800;
-  static_assert(most_threads - 1 <= count_mask);
+  static_assert(max_threads - 1 <= count_mask);
 
   static std::uint32_t epoch(std::uint32_t gate) noexcept { return gate / one_epoch; }
 
@@ -185,8 +202,8 @@ class Team {
       seen = epoch(gate);
       while ((gate & open) && epoch(gate) == seen) {
         if (!gate_.compare_exchange_weak(gate, gate + 1)) continue;
-        take_float_mode(job_->float_mode);
-        job_->run_pieces();
+        job_->adopt_modes();
+        job_->run_chunks();
         leave();
         break;
       }
@@ -226,7 +243,7 @@ class Team {
     }
   }
 
-  const int size_;  // asked for, the caller's thread included
+  const int size_;
   std::vector<std::thread> workers_;
   Job* job_ = nullptr;  // valid while the gate is open or somebody is inside
   std::atomic<bool> stopping_{false};
@@ -235,10 +252,10 @@ class Team {
 };
 
 // Who sets `team_taken` owns `team`. A second thread that starts a region meanwhile runs it alone.
-std::atomic<bool> team_taken{false};
-Team* team = nullptr;
-Team* abandoned_team =
-    nullptr;  // the parent's, whose threads do not exist here: it can neither be used nor destroyed
+constinit std::atomic<bool> team_taken{false};
+constinit Team* team = nullptr;
+// In the child of a fork, the parent's team: its workers do not exist here, so it can neither run nor end.
+constinit Team* abandoned_team = nullptr;
 
 void after_fork_in_child() noexcept {
   if (team != nullptr) {
@@ -258,7 +275,7 @@ void fit_team(int size) {
   team = new Team(size);
 }
 
-// Ends the threads at exit. Regions of later destructors find the team taken and run on their own thread, as
+// Ends the workers at exit. Regions of later destructors find the team taken and run on their own thread, as
 // they do if exit is called while another thread is in a region.
 struct TeamEnd {
   ~TeamEnd() {
@@ -299,42 +316,45 @@ int num_threads() {
 }
 
 void set_num_threads(int n) {
-  check(n >= 1 && n <= most_threads, "set_num_threads: {} is outside 1..{}", n, most_threads);
+  check(n >= 1 && n <= max_threads, "set_num_threads: {} is outside 1..{}", n, max_threads);
   wanted_threads.store(n);
 }
 
 namespace detail {
 
+constinit thread_local ThreadModes thread_modes;
+
 int initial_threads() {
   if (const auto n = environment_threads("RILL_NUM_THREADS")) {
     check(*n > 0, "num_threads: RILL_NUM_THREADS is '{}'; set it to a number from 1 to {}",
-          std::getenv("RILL_NUM_THREADS"), most_threads);
+          std::getenv("RILL_NUM_THREADS"), max_threads);
     return *n;
   }
   // OpenMP's variable may also hold a list for nested regions, which says nothing about rill.
   if (const auto n = environment_threads("OMP_NUM_THREADS"); n && *n > 0) return *n;
-  return std::min(usable_processors(), most_threads);
+  return std::min(usable_processors(), max_threads);
 }
 
 bool may_fork() { return !in_region && num_threads() > 1; }
 
 void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
   const int threads = num_threads();
-  // Some pieces for each thread even out the load; borders on cache lines keep threads apart.
-  const std::int64_t most_pieces = std::int64_t{4} * threads;
-  std::int64_t piece = std::max({grain, (n - 1) / most_pieces + 1, std::int64_t{1}});
-  if (piece >= 1024) piece = (piece + 63) / 64 * 64;
-  const std::int64_t pieces = (n - 1) / piece + 1;
+  // A few chunks per thread even out the load; bounds on cache lines avoid false sharing.
+  const std::int64_t max_chunks = std::int64_t{4} * threads;
+  std::int64_t chunk_size = std::max({grain, (n - 1) / max_chunks + 1, std::int64_t{1}});
+  if (chunk_size >= 1024) chunk_size = (chunk_size + 63) / 64 * 64;
+  const std::int64_t chunks = (n - 1) / chunk_size + 1;
 
   RegionOwner owner;
-  if (!owner.owns() || pieces == 1) return body(context, 0, n);
+  if (!owner.owns() || chunks == 1) return body(context, 0, n);
   fit_team(threads);
   Job job{.body = body,
           .context = context,
           .n = n,
-          .piece = piece,
-          .pieces = pieces,
+          .chunk_size = chunk_size,
+          .chunks = chunks,
           .float_mode = read_float_mode(),
+          .thread_modes = thread_modes,
           .error = nullptr};
   team->run(job);
   if (job.error) std::rethrow_exception(job.error);

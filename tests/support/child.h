@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace rill::test {
+namespace test {
 
 /// Runs f in a forked child and returns its exit status, or -1 if a signal ended it, as one does after 20
 /// seconds. An exception ends it too.
@@ -22,4 +22,4 @@ int status_in_child(F f) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-}  // namespace rill::test
+}  // namespace test

@@ -190,7 +190,4 @@ void same(const GradcheckFunction& fused, const GradcheckFunction& composed,
   CHECK_MESSAGE(text.empty(), text);
 }
 
-Threads::Threads(int n) : before_(rill::num_threads()) { rill::set_num_threads(n); }
-Threads::~Threads() { rill::set_num_threads(before_); }
-
 }  // namespace test

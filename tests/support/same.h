@@ -7,6 +7,8 @@
 
 #include <rill/core/gradcheck.h>
 
+#include <support/threads.h>
+
 namespace test {
 
 struct SameOptions {
@@ -28,17 +30,5 @@ std::string difference(const rill::GradcheckFunction& fused, const rill::Gradche
 /// Checks that there is no difference.
 void same(const rill::GradcheckFunction& fused, const rill::GradcheckFunction& composed,
           const std::vector<rill::Tensor>& inputs, const SameOptions& options = {});
-
-/// Sets the number of threads while it lives.
-class Threads {
- public:
-  explicit Threads(int n);
-  ~Threads();
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
 
 }  // namespace test

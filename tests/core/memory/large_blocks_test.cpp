@@ -274,7 +274,7 @@ TEST_CASE("large blocks: a child process with few addresses has its own") {
   Blocks pool(std::int64_t{64} << 30);
   char* shared = pool.take(1);
   std::memset(shared, 1, mib);
-  const int status = rill::test::status_in_child([&] {
+  const int status = test::status_in_child([&] {
     const auto used = static_cast<rlim_t>(reserved_bytes());
     const rlimit limit{used + 1024 * mib, used + 1024 * mib};
     bool good = ::setrlimit(RLIMIT_AS, &limit) == 0;

@@ -163,7 +163,7 @@ TEST_CASE("memory: a fork while other threads take and give blocks leaves the ch
     memory::trim();
     return right ? 3 : 1;
   };
-  while (good < 100 && rill::test::status_in_child(in_child) == 3) ++good;
+  while (good < 100 && test::status_in_child(in_child) == 3) ++good;
   CHECK(good == 100);
   stop = true;
   for (std::thread& other : others) other.join();

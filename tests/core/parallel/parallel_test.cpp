@@ -1,5 +1,6 @@
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,9 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rill/core/error.h>
@@ -17,23 +21,14 @@
 #include <rill/core/parallel/processors.h>
 
 #include <support/child.h>
+#include <support/threads.h>
 
 namespace rill {
 namespace {
 
+using test::count_on_threads;
 using test::status_in_child;
-
-// Sets the number of threads for one test.
-class Threads {
- public:
-  explicit Threads(int n) : before_(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
+using test::Threads;
 
 // How often each element of [0, n) was visited.
 std::vector<int> visits(std::int64_t n, std::int64_t grain) {
@@ -117,7 +112,7 @@ TEST_CASE("parallel_for: a grain of zero or less is taken as one") {
   CHECK(visits(10, -3) == std::vector<int>(10, 1));
 }
 
-TEST_CASE("parallel_for: no piece is shorter than the grain but the last") {
+TEST_CASE("parallel_for: no chunk is shorter than the grain but the last") {
   const Threads scope(4);
   std::atomic<bool> too_short{false};
   parallel_for(1000, 90, [&](std::int64_t begin, std::int64_t end) {
@@ -126,16 +121,9 @@ TEST_CASE("parallel_for: no piece is shorter than the grain but the last") {
   CHECK_FALSE(too_short);
 }
 
-TEST_CASE("parallel_for: the work is shared by as many threads as asked for") {
+TEST_CASE("parallel_for: chunks run on as many threads as asked for") {
   const Threads scope(4);
-  // Four pieces that each wait for the other three: they end only if four threads run at once.
-  std::atomic<int> arrived{0};
-  parallel_for(4, 1, [&](std::int64_t begin, std::int64_t end) {
-    arrived += static_cast<int>(end - begin);
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (arrived < 4 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
-  });
-  CHECK(arrived == 4);
+  CHECK(count_on_threads(4, [] { return true; }) == 4);
 }
 
 TEST_CASE("parallel_for: one thread and small work stay on the caller's thread") {
@@ -240,6 +228,41 @@ TEST_CASE("parallel_for: a fork while another thread is in a region leaves the c
 }
 #endif
 
+TEST_CASE("parallel_for: workers take the signals that they raise themselves and a profiler's, no others") {
+  const Threads scope(3);
+  const auto self = std::this_thread::get_id();
+  const auto workers_that_block = [&](int signal) {
+    return count_on_threads(3, [&] {
+      sigset_t blocked;
+      return std::this_thread::get_id() != self && pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 &&
+             sigismember(&blocked, signal) == 1;
+    });
+  };
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGPROF}) CHECK(workers_that_block(signal) == 0);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD})
+    CHECK(workers_that_block(signal) == 2);
+}
+
+// Sanitizers need threads of their own.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("parallel_for: threads that the system does not grant are done without") {
+  const int status = status_in_child([] {
+    const rlimit none{1, 1};  // does not bind root
+    if ((::geteuid() == 0 && ::setuid(65534) != 0) || ::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
+    set_num_threads(4);
+    for (int round = 0; round < 3; ++round) {
+      if (visits(100, 1) != std::vector<int>(100, 1)) return 1;
+    }
+    return 3;
+  });
+  if (status == 2) {
+    std::puts("skipped: this user may not limit its processes");
+  } else {
+    CHECK(status == 3);
+  }
+}
+#endif
+
 TEST_CASE("set_num_threads: outside 1..1024 is an error that names the number") {
   CHECK_THROWS_WITH_AS(set_num_threads(0), "set_num_threads: 0 is outside 1..1024", Error);
   CHECK_THROWS_WITH_AS(set_num_threads(-2), "set_num_threads: -2 is outside 1..1024", Error);
@@ -319,17 +342,7 @@ TEST_CASE("FlushDenormals: flushes while it lives and gives the earlier setting 
 
 TEST_CASE("FlushDenormals: threads that help follow the caller, region by region") {
   const Threads scope(4);
-  const auto keepers = [] {
-    std::atomic<int> count{0};
-    std::atomic<int> arrived{0};
-    parallel_for(4, 1, [&](std::int64_t begin, std::int64_t end) {
-      if (keeps_denormals()) count += static_cast<int>(end - begin);
-      arrived += static_cast<int>(end - begin);
-      const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-      while (arrived < 4 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
-    });
-    return count.load();
-  };
+  const auto keepers = [] { return count_on_threads(4, keeps_denormals); };
   CHECK(keepers() == 4);
   {
     const FlushDenormals flush;
