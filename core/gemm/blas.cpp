@@ -1,7 +1,5 @@
 #include <rill/core/gemm/blas.h>
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -10,18 +8,23 @@
 #include <cblas.h>
 
 #include <rill/core/kernels/simd.h>
+#include <rill/core/parallel/fork.h>
 
-// Exported by OpenBLAS where it chooses among processors at run time, but not declared in its header.
+// Exported by OpenBLAS where it chooses among processors at run time, but not declared in its header; and by
+// the OpenMP that it may be built on.
 extern "C" {
 void gotoblas_dynamic_init() __attribute__((weak));
 void gotoblas_dynamic_quit() __attribute__((weak));
+int omp_get_max_threads() __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
 }
 
 namespace rill::kernels {
 namespace {
 
-// Chooses the kernels of OpenBLAS again if it did not know the processor. An older OpenBLAS takes an x86
-// newer than itself for a Prescott of 2004, which makes products five times slower; a Prescott has no AVX2.
+// Lets OpenBLAS choose its kernels again, by its environment variable, if it did not know the processor. An
+// older OpenBLAS takes an x86 newer than itself for a Prescott of 2004, which makes products five times
+// slower; a Prescott has no AVX2.
 void correct_processor() noexcept {
 #if defined(__x86_64__)
   const SimdLevel level = cpu_simd_level();
@@ -36,49 +39,57 @@ void correct_processor() noexcept {
 #endif
 }
 
-// rill has its own threads and splits products itself; a BLAS that starts threads too would oversubscribe the
-// processor and make results depend on their number.
-bool prepare_blas() noexcept {
-  static const bool prepared = [] {
-    correct_processor();
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  return prepared;
-}
+// Guards the number of threads of OpenBLAS, or OpenBLAS itself where it has no locks.
+constinit std::mutex mutex;
+[[maybe_unused]] const bool whole_over_forks = detail::hold_over_forks<mutex>();
 
-// When the library is loaded: before other threads might use OpenBLAS or the environment.
-[[maybe_unused]] const bool prepared_at_load = prepare_blas();
-
-// A call of BLAS. Debian has three builds of OpenBLAS: that with threads of its own may be called from
-// anywhere; that on OpenMP keeps the number of threads for each calling thread; that without threads has no
-// locks, so calls take turns.
+// A product on OpenBLAS, which keeps to the calling thread meanwhile: rill splits products itself, and more
+// threads would oversubscribe the processor and make results depend on their number. Afterwards the program's
+// own calls of OpenBLAS have their threads again.
+//
+// Debian has three builds. In that with threads of its own their number is the process's; in that on OpenMP
+// it is the calling thread's; that without threads has no locks, so products take turns.
 class Call {
  public:
-  Call() noexcept {
-    prepare_blas();
-    if (build == OPENBLAS_SEQUENTIAL) {
-      turn.lock();
-    } else if (build == OPENBLAS_OPENMP) {
-      thread_local const bool alone = (openblas_set_num_threads(1), true);
-      static_cast<void>(alone);
+  explicit Call(bool may_split) noexcept : build_(openblas_get_parallel()), may_split_(may_split) {
+    [[maybe_unused]] static const bool corrected = (correct_processor(), true);
+    if (build_ == OPENBLAS_SEQUENTIAL) {
+      mutex.lock();
+    } else if (build_ == OPENBLAS_OPENMP) {
+      previous_ = omp_get_max_threads ? omp_get_max_threads() : 1;
+      if (previous_ != 1) omp_set_num_threads(1);
+    } else if (may_split_) {
+      const std::lock_guard lock(mutex);
+      if (running++ == 0) threads_of_process = openblas_get_num_threads();
+      if (threads_of_process != 1) openblas_set_num_threads(1);
     }
   }
   ~Call() {
-    if (build == OPENBLAS_SEQUENTIAL) turn.unlock();
+    if (build_ == OPENBLAS_SEQUENTIAL) {
+      mutex.unlock();
+    } else if (build_ == OPENBLAS_OPENMP) {
+      if (previous_ != 1) omp_set_num_threads(previous_);
+    } else if (may_split_) {
+      const std::lock_guard lock(mutex);
+      if (--running == 0 && threads_of_process != 1) openblas_set_num_threads(threads_of_process);
+    }
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
  private:
-  static inline const int build = openblas_get_parallel();
-  static constinit inline std::mutex turn;
-  // The child of a fork must not find it taken by a thread that it does not have.
-  [[maybe_unused]] static inline const int over_forks =
-      build == OPENBLAS_SEQUENTIAL
-          ? pthread_atfork([] { turn.lock(); }, [] { turn.unlock(); }, [] { turn.unlock(); })
-          : 0;
+  static constinit inline int running = 0;             // products that OpenBLAS might split
+  static constinit inline int threads_of_process = 1;  // before the first of them
+  const int build_;
+  const bool may_split_;
+  int previous_ = 1;
 };
+
+// Whether a product is large enough for threads of OpenBLAS (its interface/gemm.c and gemv.c).
+bool may_split(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
+  const double multiplications = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  return multiplications >= (m == 1 || n == 1 ? 4 * 2304 : 4 * 65536);
+}
 
 template <class T>
 void scale(T beta, MatrixView<T> c) noexcept {
@@ -128,7 +139,7 @@ template <class T>
 void blas_gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) noexcept {
   if (c.rows <= 0 || c.columns <= 0) return;
   if (a.columns <= 0) return scale(beta, c);
-  const Call call;
+  const Call call(may_split(c.rows, c.columns, a.columns));
   if (c.rows == 1) {
     multiply_row(a, b, beta, c);
   } else if (c.columns == 1) {

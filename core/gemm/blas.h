@@ -1,4 +1,8 @@
 /// Matrix products through BLAS, one thread a call. The only room that knows BLAS; ops use gemm.h.
+///
+/// Loading rill changes nothing of the process's OpenBLAS. While products run, OpenBLAS (on OpenMP: the
+/// calling thread) is set to one thread; afterwards it has its own number again. Where it took the processor
+/// for a Prescott, the first product sets OPENBLAS_CORETYPE for a moment and has it choose kernels again.
 #pragma once
 
 #include <rill/core/gemm/matrix_view.h>

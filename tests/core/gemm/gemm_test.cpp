@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -19,6 +20,13 @@
 #include <rill/core/parallel.h>
 
 #include <support/matrix_product.h>
+
+extern "C" {  // only blas.cpp may include OpenBLAS's header
+int openblas_get_num_procs();
+int openblas_get_num_threads();
+int openblas_get_parallel();
+void openblas_set_num_threads(int);
+}
 
 namespace rill {
 namespace {
@@ -105,6 +113,23 @@ TEST_CASE("blas_gemm: calls from several threads give the bits of one") {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == std::vector<int>(4, 0));
+}
+
+TEST_CASE("blas_gemm: OpenBLAS has the threads of the program before and after products") {
+  if (!std::getenv("OPENBLAS_NUM_THREADS") && !std::getenv("OMP_NUM_THREADS") && openblas_get_parallel() != 0)
+    CHECK(openblas_get_num_threads() == openblas_get_num_procs());  // loading rill has not changed it
+  const int before = openblas_get_num_threads();
+  openblas_set_num_threads(3);
+  const int set = openblas_get_num_threads();  // 1 of a build without threads
+  const Product<float> large(false, false, 64, 128, 96, 0), row(false, false, 1, 300, 300, 0);
+  const auto multiply = [&] {
+    for (int i = 0; i < 200; ++i) by_blas(i % 2 ? large : row);
+  };
+  std::thread other(multiply);
+  multiply();
+  other.join();
+  CHECK(openblas_get_num_threads() == set);
+  openblas_set_num_threads(before);
 }
 
 TEST_CASE("blas_gemm: the BLAS has a name") {
