@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rill")
 
-install(TARGETS rill_core rill_nn rill_optim EXPORT rillTargets FILE_SET HEADERS)
+install(TARGETS rill rill_core rill_nn rill_optim EXPORT rillTargets FILE_SET HEADERS)
 install(EXPORT rillTargets NAMESPACE rill:: DESTINATION "${config_dir}")
 configure_package_config_file(cmake/rillConfig.cmake.in "${PROJECT_BINARY_DIR}/rillConfig.cmake"
   INSTALL_DESTINATION "${config_dir}")

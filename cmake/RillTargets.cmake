@@ -1,11 +1,11 @@
 # The functions that the CMakeLists.txt of the rooms are written with.
 
-# Makes include/rill/ROOM in the build tree a link to each source room, so that one spelling,
+# Makes include/rill/NAME in the build tree a link to each source room or file, so that one spelling,
 # #include <rill/core/tensor.h>, holds in the tree and when installed.
-function(rill_link_rooms)
+function(rill_link_includes)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/rill")
-  foreach(room IN LISTS ARGN)
-    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${room}" "${PROJECT_BINARY_DIR}/include/rill/${room}" SYMBOLIC)
+  foreach(name IN LISTS ARGN)
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${name}" "${PROJECT_BINARY_DIR}/include/rill/${name}" SYMBOLIC)
   endforeach()
 endfunction()
 
@@ -55,20 +55,32 @@ function(rill_sources out)
   set(${out} "${found}" PARENT_SCOPE)
 endfunction()
 
-# rill_library(ROOM SOURCES... ): the library rill::ROOM of the sources, with every header of the room public.
+# rill_public_headers(TARGET NAMES...): the headers of TARGET, below include/rill, that are installed, documented and
+# compiled alone by a check.
+function(rill_public_headers target)
+  list(TRANSFORM ARGN PREPEND "${PROJECT_BINARY_DIR}/include/rill/")
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_BINARY_DIR}/include" FILES ${ARGN})
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+endfunction()
+
+# rill_library(ROOM HEADERS NAMES...): the library rill::ROOM of the sources of a room. The headers named are public;
+# all others are internal: not installed, not documented, not for other libraries. tools/layers.py reads the list.
 function(rill_library room)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" HEADERS)
   set(target rill_${room})
-  add_library(${target} ${ARGN})
+  rill_sources(sources *.cpp)
+  add_library(${target} ${sources})
   add_library(rill::${room} ALIAS ${target})
   rill_flags(${target})
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${room} VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-    INSTALL_RPATH "$ORIGIN" VERIFY_INTERFACE_HEADER_SETS ON)
-
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.h)
-  list(TRANSFORM headers PREPEND "${PROJECT_BINARY_DIR}/include/rill/${room}/")
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_BINARY_DIR}/include" FILES ${headers})
+    INSTALL_RPATH "$ORIGIN" POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  # Nobody replaces a function of the library from outside, so its own calls may be direct and inlined.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  list(TRANSFORM arg_HEADERS PREPEND "${room}/")
+  rill_public_headers(${target} ${arg_HEADERS})
 endfunction()
 
 # rill_program(NAME SOURCES...): one program of the examples or tools.
@@ -76,7 +88,7 @@ function(rill_program name)
   add_executable(${name} ${ARGN})
   rill_flags(${name})
   rill_lightly_optimised(${name})
-  target_link_libraries(${name} PRIVATE rill::nn rill::optim rill::core)
+  target_link_libraries(${name} PRIVATE rill::rill)
 endfunction()
 
 # rill_program_with_library(NAME LIBRARY FOLDER HEADERS...): all sources of FOLDER but main.cpp as a static LIBRARY,
@@ -92,7 +104,7 @@ function(rill_program_with_library name library folder)
   add_library(${library} STATIC ${sources})
   rill_flags(${library})
   target_include_directories(${library} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
-  target_link_libraries(${library} PUBLIC rill::nn rill::optim rill::core)
+  target_link_libraries(${library} PUBLIC rill::rill)
   target_precompile_headers(${library} PRIVATE <rill/core/core.h> ${ARGN})
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/main.cpp")
     rill_program(${name} ${folder}/main.cpp)

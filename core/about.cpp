@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <rill/core/error.h>
 #include <rill/core/gemm/amx.h>
 #include <rill/core/gemm/blas.h>
 #include <rill/core/kernels/simd.h>
 #include <rill/core/parallel.h>
 
 namespace rill {
+
+namespace detail {
+#ifdef _GLIBCXX_DEBUG
+const char rill_was_built_with_GLIBCXX_DEBUG = 0;
+#else
+const char rill_was_built_without_GLIBCXX_DEBUG = 0;
+#endif
+}  // namespace detail
 
 const char* version() noexcept { return RILL_VERSION; }
 

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// The version, e.g. "0.1.0".
@@ -18,3 +20,5 @@ const char* blas_name() noexcept;
 std::string about();
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -27,8 +27,10 @@
 
 #include <rill/core/autograd/node.h>
 #include <rill/core/memory.h>
-#include <rill/core/parallel/thread_modes.h>
+#include <rill/core/parallel.h>
 #include <rill/core/tensor.h>
+
+#pragma GCC visibility push(default)
 
 namespace rill {
 
@@ -277,3 +279,5 @@ void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, 
 void backward(const Tensor& root, BackwardOptions options = {});
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 
 #include <rill/core/error.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 enum class DType : std::uint8_t { float32, float64, int64, boolean };
@@ -120,3 +122,5 @@ inline void check_holds(const char* op, double value, DType dtype) {
 }
 
 }  // namespace rill
+
+#pragma GCC visibility pop

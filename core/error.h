@@ -9,6 +9,8 @@
 
 #include <fmt/core.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// What every function of rill throws on bad input; `what()` is "op: fact with values; remedy".
@@ -18,6 +20,16 @@ class Error : public std::runtime_error {
 };
 
 namespace detail {
+
+// Debug containers have another layout: a program that sets the macro where the library did not, or the other
+// way round, would misread what it is handed. It does not link instead, and the undefined symbol says why.
+#ifdef _GLIBCXX_DEBUG
+extern const char rill_was_built_with_GLIBCXX_DEBUG;
+[[gnu::used]] inline const char* const needs_glibcxx_debug = &rill_was_built_with_GLIBCXX_DEBUG;
+#else
+extern const char rill_was_built_without_GLIBCXX_DEBUG;
+[[gnu::used]] inline const char* const needs_no_glibcxx_debug = &rill_was_built_without_GLIBCXX_DEBUG;
+#endif
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(fmt::string_view format,
                                                                fmt::format_args args) {
@@ -42,3 +54,5 @@ template <class... A>
 }
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// The values in nested brackets with dtype and shape, e.g. "[[1, 2], [3, 4]] float32 [2, 2]"; long
@@ -18,3 +20,5 @@ struct fmt::formatter<rill::Tensor> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
   auto format(const rill::Tensor& t, format_context& ctx) const -> format_context::iterator;
 };
+
+#pragma GCC visibility pop

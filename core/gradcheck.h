@@ -8,6 +8,8 @@
 
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 struct GradcheckOptions {
@@ -36,3 +38,5 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
                           const GradcheckOptions& options = {});
 
 }  // namespace rill
+
+#pragma GCC visibility pop

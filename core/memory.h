@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
+
 namespace rill::memory {
 
 struct Stats {
@@ -48,3 +50,5 @@ void trim() noexcept;
 void set_cache_limit(std::int64_t bytes) noexcept;
 
 }  // namespace rill::memory
+
+#pragma GCC visibility pop

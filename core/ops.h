@@ -16,6 +16,8 @@
 #include <rill/core/random.h>
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 // --- pointwise, two operands (ops/binary.cpp)
@@ -247,3 +249,5 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
                                         Reduction reduction = Reduction::mean);
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include <memory>
 #include <type_traits>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// The most threads that work on one operation, the calling one included.
@@ -24,6 +26,17 @@ void set_num_threads(int n);
 namespace detail {
 
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
+
+/// What NoGrad, DetectAnomaly and RecordObserver set on a thread. A parallel_for hands it on to its helpers.
+struct ThreadModes {
+  bool recording = true;
+  bool anomaly = false;   ///< results and gradients are checked
+  bool observed = false;  ///< a RecordObserver lives on this very thread; not handed on
+
+  /// Whether `record` takes the slow way.
+  bool watching() const noexcept { return anomaly || observed; }
+};
+extern constinit thread_local ThreadModes thread_modes;
 
 /// Whether a loop started here may run on more than this thread.
 bool may_fork();
@@ -72,3 +85,5 @@ class FlushDenormals {
 };
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// Ten rounds of Philox4x32: 128 random bits of a 128-bit counter and a 64-bit key.
@@ -87,7 +89,10 @@ class Rng {
 /// Element i depends on (seed, stream, call, i) alone: parts may be computed by any thread in any order. The
 /// probability is rounded to a multiple of 2^-32. `begin` must not be negative.
 template <class T>
-void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call, std::int64_t begin,
-                    std::int64_t end, double keep_probability, T scale, T* out) noexcept;
+[[gnu::visibility("default")]] void bernoulli_mask(std::uint64_t seed, std::uint64_t stream,
+                                                   std::uint64_t call, std::int64_t begin, std::int64_t end,
+                                                   double keep_probability, T scale, T* out) noexcept;
 
 }  // namespace rill
+
+#pragma GCC visibility pop

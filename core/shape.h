@@ -8,6 +8,8 @@
 
 #include <rill/core/error.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// Up to `max_rank` numbers, one for each dimension; a value without heap memory.
@@ -87,3 +89,5 @@ struct fmt::formatter<rill::Dims> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
   auto format(const rill::Dims& dims, format_context& ctx) const -> format_context::iterator;
 };
+
+#pragma GCC visibility pop

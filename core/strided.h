@@ -7,6 +7,8 @@
 
 #include <rill/core/shape.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// A loop nest over K arrays of one shape, with dimensions of size 1 gone and neighbours joined where every
@@ -101,3 +103,5 @@ inline Strides broadcast_strides(const Shape& shape, const Strides& strides, con
 }
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -24,6 +24,8 @@
 #include <rill/core/memory/storage.h>
 #include <rill/core/shape.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 class Backward;
@@ -213,7 +215,7 @@ Tensor ones_like(const Tensor& x);
 
 /// A tensor of `shape` holding a copy of `values` in row-major order; throws when the counts differ.
 template <class T>
-Tensor tensor(std::span<const T> values, const Shape& shape);
+[[gnu::visibility("default")]] Tensor tensor(std::span<const T> values, const Shape& shape);
 template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   return tensor(std::span<const T>(values), shape);
@@ -248,3 +250,5 @@ T* raw(const Tensor& t) noexcept {
 }  // namespace detail
 
 }  // namespace rill
+
+#pragma GCC visibility pop

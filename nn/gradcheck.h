@@ -8,6 +8,8 @@
 #include <rill/core/gradcheck.h>
 #include <rill/nn/module.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 /// While it lives, a module computes with other tensors in place of its arrays of parameters (those of
@@ -32,3 +34,5 @@ GradcheckReport gradcheck(const Module& module, const GradcheckFunction& f,
                           const std::vector<Tensor>& inputs = {}, const GradcheckOptions& options = {});
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

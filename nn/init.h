@@ -11,6 +11,8 @@
 #include <rill/core/random.h>
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn::init {
 
 Tensor zeros_(Tensor w);
@@ -44,3 +46,5 @@ Tensor kaiming_normal_(Tensor w, Rng& rng, KaimingOptions options = {});
 Tensor orthogonal_(Tensor w, Rng& rng, double gain = 1);
 
 }  // namespace rill::nn::init
+
+#pragma GCC visibility pop

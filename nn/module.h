@@ -19,6 +19,8 @@
 #include <rill/core/random.h>
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 class Module;
@@ -137,3 +139,5 @@ M clone(const M& m) {
 void copy_state(const Module& from, Module& to);
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include <rill/optim/optimizer.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 struct AdadeltaOptions {
@@ -33,3 +35,5 @@ class Adadelta final : public Optimizer {
 };
 
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include <rill/optim/optimizer.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 struct AdagradOptions {
@@ -35,3 +37,5 @@ class Adagrad final : public Optimizer {
 };
 
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 
 #include <rill/optim/optimizer.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 struct AdamOptions {
@@ -59,3 +61,5 @@ class AdamW final : public Adam {
 };
 
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 #include <rill/optim/parameters.h>
 #include <rill/optim/runs.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 /// The norm of all gradients as one vector: (Σ |g|^p)^(1/p) with p = norm_type, or max |g| for infinity.
@@ -36,3 +38,5 @@ double clip_factor(const char* op, double norm, double max_norm);
 
 }  // namespace detail
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

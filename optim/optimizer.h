@@ -26,6 +26,8 @@
 #include <rill/optim/parameters.h>
 #include <rill/optim/runs.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 /// Parameters with options of their own.
@@ -163,3 +165,5 @@ void Optimizer::apply(const Coefficients& coefficients, const Kernel& kernel) {
 }
 
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

@@ -8,6 +8,8 @@
 
 #include <rill/core/io/safetensors.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 /// A list of parameters: `module.named_parameters()`, `module.parameters()` or `{w, b}`. One without a name
@@ -28,3 +30,5 @@ class Parameters {
 };
 
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

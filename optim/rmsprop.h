@@ -5,6 +5,8 @@
 
 #include <rill/optim/optimizer.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 struct RMSpropOptions {
@@ -36,3 +38,5 @@ class RMSprop final : public Optimizer {
 };
 
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

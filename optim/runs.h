@@ -15,6 +15,8 @@
 #include <rill/core/parallel.h>
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim::detail {
 
 /// `size` numbers next to each other, from element `offset` of tensor number `tensor`; `start` is their place
@@ -94,3 +96,5 @@ inline std::byte* address(const Tensor& t, std::int64_t offset = 0) noexcept {
 }
 
 }  // namespace rill::optim::detail
+
+#pragma GCC visibility pop

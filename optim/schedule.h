@@ -21,6 +21,8 @@
 
 #include <rill/optim/optimizer.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::optim {
 
 class LRScheduler {
@@ -194,3 +196,5 @@ class ReduceLROnPlateau final {
 };
 
 }  // namespace rill::optim
+
+#pragma GCC visibility pop

@@ -11,6 +11,8 @@
 #include <rill/core/memory/ref.h>
 #include <rill/core/shape.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 class Grads;
@@ -41,3 +43,5 @@ struct Node : RefCounted {
 };
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 
 #include <rill/core/kernels/simd.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// A view of a matrix [rows, columns], which owns nothing.
@@ -45,3 +47,5 @@ struct MatrixView {
 };
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include <rill/core/gemm/matrix_view.h>
 #include <rill/core/memory.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// A matrix [k, n] in the layout of the kernels for few rows, or for AMX; immutable.
@@ -40,3 +42,5 @@ extern template class PackedMatrix<float>;
 extern template class PackedMatrix<double>;
 
 }  // namespace rill
+
+#pragma GCC visibility pop

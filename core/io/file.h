@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// A file that appears as a whole or not at all.
@@ -54,3 +56,5 @@ void flush_stdout();
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 }  // namespace rill
+
+#pragma GCC visibility pop

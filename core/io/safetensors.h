@@ -17,6 +17,8 @@
 
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 class AtomicFile;
@@ -61,3 +63,5 @@ std::vector<std::byte> safetensors_to_bytes(const NamedTensors& tensors,
 SafetensorsFile safetensors_from_bytes(std::span<const std::byte> bytes, const std::string& label = "buffer");
 
 }  // namespace rill
+
+#pragma GCC visibility pop

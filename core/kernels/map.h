@@ -10,6 +10,8 @@
 #include <rill/core/kernels/math.h>
 #include <rill/core/kernels/simd.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::kernels {
 
 /// y[i] = op.forward(x[i]).
@@ -85,3 +87,5 @@ RILL_KERNEL void map3(const Op& op, std::int64_t n, const T* dy, std::int64_t sd
 }
 
 }  // namespace rill::kernels
+
+#pragma GCC visibility pop

@@ -13,6 +13,8 @@
 
 #include <rill/core/kernels/simd.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::kernels::math {
 
 namespace detail {
@@ -118,3 +120,5 @@ RILL_INLINE double sigmoid(double x) noexcept {
 }
 
 }  // namespace rill::kernels::math
+
+#pragma GCC visibility pop

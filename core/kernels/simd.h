@@ -37,6 +37,8 @@
 /// The same for a lambda that a kernel calls: `[](float x) RILL_INLINE_LAMBDA {…}`.
 #define RILL_INLINE_LAMBDA __attribute__((always_inline))
 
+#pragma GCC visibility push(default)
+
 namespace rill::kernels {
 
 /// Levels of the x86-64 instruction set: SSE2, AVX2 with FMA, AVX-512. Other processors have only `baseline`.
@@ -70,3 +72,5 @@ inline SimdLevel simd_level() noexcept {
 }
 
 }  // namespace rill::kernels
+
+#pragma GCC visibility pop

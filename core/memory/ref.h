@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// Base of everything a Ref may hold. T provides `static void destroy(T*) noexcept`.
@@ -69,3 +71,5 @@ class Ref {
 };
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include <rill/core/memory.h>
 #include <rill/core/memory/ref.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// Something derived from a storage's contents (a packed weight) and kept with it until they change.
@@ -56,3 +58,5 @@ class alignas(64) Storage : public RefCounted {
 static_assert(sizeof(Storage) == 64);
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include <rill/core/autograd.h>
 #include <rill/core/gemm/matrix_view.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// slot.to = slot.beta · slot.to + a b for matrices a [M, K], b [K, N], to [M, N] of any layout and one
@@ -36,3 +38,5 @@ std::optional<MatrixView<T>> matrix_view(const Tensor& t) noexcept {
 }
 
 }  // namespace rill
+
+#pragma GCC visibility pop

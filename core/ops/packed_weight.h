@@ -11,15 +11,20 @@
 #include <rill/core/gemm/packed_matrix.h>
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// The packed form of a matrix w [k, n] of any layout (pass w.t() for the transposed product), for products
 /// of `rows` rows in all. It is kept with w's storage until that changes, so each view of a weight is packed
 /// once. Any thread may ask. Throws Error unless w is a matrix of T.
 template <class T>
-std::shared_ptr<const PackedMatrix<T>> packed(const Tensor& w, std::int64_t rows);
+[[gnu::visibility("default")]] std::shared_ptr<const PackedMatrix<T>> packed(const Tensor& w,
+                                                                             std::int64_t rows);
 
 extern template std::shared_ptr<const PackedMatrix<float>> packed<float>(const Tensor&, std::int64_t);
 extern template std::shared_ptr<const PackedMatrix<double>> packed<double>(const Tensor&, std::int64_t);
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -21,6 +21,8 @@
 #include <rill/core/parallel.h>
 #include <rill/core/strided.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill {
 
 /// What a pointwise op's backward reads besides dy.
@@ -206,3 +208,5 @@ Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace rill
+
+#pragma GCC visibility pop

@@ -16,7 +16,6 @@
 
 #include <rill/core/error.h>
 #include <rill/core/parallel/processors.h>
-#include <rill/core/parallel/thread_modes.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>

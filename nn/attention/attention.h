@@ -12,6 +12,8 @@
 #include <rill/nn/layers/linear.h>
 #include <rill/nn/module.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 /// A batch of sources, prepared for being attended to.
@@ -84,3 +86,5 @@ void check_memory(const char* op, const Memory& memory, std::int64_t batch, std:
 }  // namespace detail
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

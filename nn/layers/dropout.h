@@ -3,6 +3,8 @@
 
 #include <rill/nn/module.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 struct DropoutOptions {
@@ -31,3 +33,5 @@ class Dropout final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 
 #include <rill/nn/module.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 struct EmbeddingOptions {
@@ -35,3 +37,5 @@ class Embedding final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -3,6 +3,8 @@
 
 #include <rill/nn/module.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 struct LayerNormOptions {
@@ -33,3 +35,5 @@ class LayerNorm final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

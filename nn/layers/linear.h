@@ -5,6 +5,8 @@
 
 #include <rill/nn/module.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 struct LinearOptions {
@@ -41,3 +43,5 @@ class Linear final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

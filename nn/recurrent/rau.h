@@ -18,6 +18,8 @@
 #include <rill/nn/recurrent/recurrent_layers.h>
 #include <rill/nn/recurrent/sequence.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 /// The weights of one layer in one direction, gates side by side in the order r, z, h, a.
@@ -99,3 +101,5 @@ class RAU final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -11,6 +11,8 @@
 #include <rill/nn/layers/dropout.h>
 #include <rill/nn/recurrent/sequence.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 /// The options of GRU and RAU, with PyTorch's names.
@@ -111,3 +113,5 @@ SequenceOutput sequence(const Tensor& x, std::int64_t directions, std::int64_t h
 }  // namespace reference
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include <rill/core/autograd.h>
 #include <rill/core/tensor.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 /// What may be given to a recurrent layer besides its input: `gru(x, {.h0 = state, .lengths = lengths})`.
@@ -87,3 +89,5 @@ class SequenceRows {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -17,6 +17,8 @@
 
 #include <rill/nn/module.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 struct BahdanauAttentionOptions {
@@ -97,3 +99,5 @@ class BahdanauDecoder final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

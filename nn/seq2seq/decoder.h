@@ -22,6 +22,8 @@
 #include <rill/nn/recurrent/rau.h>
 #include <rill/nn/seq2seq/decoder_sequence.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 struct AttentionDecoderOptions {
@@ -111,3 +113,5 @@ class AttentionDecoder final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -12,6 +12,8 @@
 #include <rill/nn/attention/attention.h>
 #include <rill/nn/recurrent/sequence.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 /// The recurrent unit of a decoder.
@@ -54,3 +56,5 @@ DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const Decod
 }  // namespace reference
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 
 #include <rill/nn/seq2seq/decoder.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 struct SearchOptions {
@@ -39,3 +41,5 @@ std::vector<std::vector<Hypothesis>> search(const AttentionDecoder& decoder, con
                                             const Tensor& lengths = Tensor());
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -19,6 +19,8 @@
 #include <rill/nn/seq2seq/decoder.h>
 #include <rill/nn/seq2seq/search.h>
 
+#pragma GCC visibility push(default)
+
 namespace rill::nn {
 
 /// How the two directions of an encoder become one tensor: added, or side by side.
@@ -87,3 +89,5 @@ class Seq2Seq final : public Module {
 };
 
 }  // namespace rill::nn
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
+
 namespace rill::kernels {
 
 /// Numbers that are updated together. `state` holds what the formula names, in that order; unused ones are
@@ -63,3 +65,5 @@ template <class T>
 void adadelta(const AdadeltaCoefficients& c, const Arrays<T>& a) noexcept;
 
 }  // namespace rill::kernels
+
+#pragma GCC visibility pop

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 
-#include <rill/core/core.h>
-#include <rill/nn/nn.h>
-#include <rill/optim/optim.h>
+#include <rill/rill.h>
 
 namespace {
 
