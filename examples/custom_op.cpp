@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <rill/core/core.h>
-#include <rill/core/ops/pointwise.h>
+#include <rill/core/extend.h>
+#include <rill/rill.h>
 
 namespace {
 

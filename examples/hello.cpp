@@ -1,9 +1,7 @@
 // The first steps: tensors, a gradient, and a line fitted to noisy points.
 #include <fmt/format.h>
 
-#include <rill/core/core.h>
-#include <rill/nn/nn.h>
-#include <rill/optim/optim.h>
+#include <rill/rill.h>
 
 int main() try {
   fmt::print("{}\n\n", rill::about());

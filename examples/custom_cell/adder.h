@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include <rill/core/core.h>
-#include <rill/nn/nn.h>
+#include <rill/rill.h>
 
 namespace custom_cell {
 

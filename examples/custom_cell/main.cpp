@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <custom_cell/adder.h>
-#include <rill/core/core.h>
-#include <rill/optim/optim.h>
+#include <rill/rill.h>
 
 namespace {
 
