@@ -13,6 +13,7 @@
 #include <rill/nn/recurrent/rau.h>
 #include <rill/nn/recurrent/sequence.h>
 #include <rill/nn/seq2seq/bahdanau.h>
+#include <rill/nn/seq2seq/batching.h>
+#include <rill/nn/seq2seq/beam_search.h>
 #include <rill/nn/seq2seq/decoder.h>
-#include <rill/nn/seq2seq/search.h>
 #include <rill/nn/seq2seq/seq2seq.h>

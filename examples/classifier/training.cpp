@@ -77,11 +77,11 @@ Score train_epochs(Model& model, const Data& test, const TrainingOptions& option
 
 Score train(Model& model, const Data& train, const Data& test, const TrainingOptions& options) {
   const std::int64_t steps = (train.size() + options.batch - 1) / options.batch;
-  std::vector<std::int64_t> order;
+  std::vector<rill::nn::BatchIndices> batches;
   return train_epochs(model, test, options, steps, [&](std::int64_t epoch, std::int64_t i) {
-    if (i == 0) order = rill::Rng(options.seed, static_cast<std::uint64_t>(epoch)).permutation(train.size());
-    const auto begin = order.begin() + i * options.batch;
-    return train.batch({begin, std::min(begin + options.batch, order.end())});
+    rill::Rng rng(options.seed, static_cast<std::uint64_t>(epoch));
+    if (i == 0) batches = rill::nn::random_batches(train.size(), options.batch, rng);
+    return train.batch(batches[static_cast<std::size_t>(i)]);
   });
 }
 

@@ -111,11 +111,18 @@ Tensor Seq2Seq::loss(const Tensor& source, const Tensor& lengths, const Tensor& 
 }
 
 std::vector<std::vector<Hypothesis>> Seq2Seq::search(const Tensor& source, const Tensor& lengths,
-                                                     const SearchOptions& options) const {
+                                                     const BeamSearchOptions& options) const {
   const NoGrad no_grad;
+  check(options.start >= 0 && options.start < options_.target_vocabulary,
+        "beam_search: token {} is outside 0..{}", options.start, options_.target_vocabulary - 1);
   const Encoded from = encode(source, lengths);
-  const Tensor all = full({source.size(1)}, static_cast<double>(source.size(0)), int64);
-  return nn::search(decoder_, from.hidden, from.memory, options, lengths.defined() ? lengths : all);
+  const auto step = [&](const Tensor& tokens, const AttendingState<Tensor>& state) {
+    DecoderStep next = decoder_.step(tokens, state.state(), state.memory());
+    return BeamStep{next.log_probs, state.with(next.hidden), next.weights.squeeze(1)};
+  };
+  const Tensor steps = full({source.size(1)}, static_cast<double>(source.size(0)), int64);
+  return beam_search(step, AttendingState(from.hidden, from.memory), options,
+                     lengths.defined() ? lengths : steps);
 }
 
 void Seq2Seq::members(Members& m) const {

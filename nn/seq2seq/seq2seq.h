@@ -16,8 +16,8 @@
 #include <rill/nn/module.h>
 #include <rill/nn/recurrent/gru.h>
 #include <rill/nn/recurrent/rau.h>
+#include <rill/nn/seq2seq/beam_search.h>
 #include <rill/nn/seq2seq/decoder.h>
-#include <rill/nn/seq2seq/search.h>
 
 #pragma GCC visibility push(default)
 
@@ -73,7 +73,7 @@ class Seq2Seq final : public Module {
               const CrossEntropyOptions& options = {}) const;
   /// Translates: greedily, or with a beam. Dropout is off in eval().
   std::vector<std::vector<Hypothesis>> search(const Tensor& source, const Tensor& lengths = Tensor(),
-                                              const SearchOptions& options = {}) const;
+                                              const BeamSearchOptions& options = {}) const;
 
   const AttentionDecoder& decoder() const noexcept { return decoder_; }
   const Seq2SeqOptions& options() const noexcept { return options_; }

@@ -101,7 +101,7 @@ void decode(const std::string& size, const Options& options, const Emit& emit) {
   model.eval();
   const Data data(s, rng);
   // Every sentence takes all its steps: its end is never written.
-  const rill::nn::SearchOptions greedy{.start = 0, .end = 0, .banned = {0}, .max_steps = s.target_steps};
+  const rill::nn::BeamSearchOptions greedy{.start = 0, .end = 0, .banned = {0}, .max_steps = s.target_steps};
   const std::vector<double> times = sample(options, [&] { model.search(data.source, Tensor(), greedy); });
   const double ms = 1e3 * median(times);
   emit({{"metric", "greedy_decode"},

@@ -8,15 +8,14 @@
 
 namespace translator {
 
-TokenLoss token_loss(const Model& model, const Examples& examples) {
-  constexpr std::size_t batch_size = 64;
+TokenLoss token_loss(const Model& model, const EncodedPairs& pairs) {
   const rill::NoGrad no_grad;
   double sum = 0;
   TokenLoss out;
-  for (const Batch& ids : batches(examples.lengths, batch_size)) {
-    const TrainingBatch batch = training_batch(examples, ids);
+  for (const auto& indices : rill::nn::sorted_batches(pairs.lengths, {.batch_size = 64})) {
+    const PairBatch batch = pair_batch(pairs, indices);
     const rill::Tensor loss =
-        model.network().loss(batch.source.ids, batch.source.lengths, batch.target_in, batch.target_out,
+        model.network().loss(batch.source, batch.source_lengths, batch.target_in, batch.target_out,
                              {.ignore_index = Vocabulary::pad, .reduction = rill::Reduction::sum});
     sum += loss.item();
     out.tokens += batch.tokens;
@@ -27,7 +26,8 @@ TokenLoss token_loss(const Model& model, const Examples& examples) {
 
 Evaluation evaluate(Model& model, std::span<const Pair> pairs, std::int64_t beam) {
   model.network().eval();
-  const TokenLoss loss = token_loss(model, encode(pairs, model.languages().source, model.languages().target));
+  const TokenLoss loss =
+      token_loss(model, encode_pairs(pairs, model.languages().source, model.languages().target));
   std::vector<Tokens> sources;
   for (const Pair& pair : pairs) sources.push_back(pair.source);
   const auto begin = std::chrono::steady_clock::now();

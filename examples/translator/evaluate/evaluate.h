@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <translator/data/examples.h>
+#include <translator/data/encoded_pairs.h>
 #include <translator/data/pairs.h>
 #include <translator/model/model.h>
 
@@ -17,7 +17,7 @@ struct TokenLoss {
   double loss = 0;
   std::int64_t tokens = 0;
 };
-TokenLoss token_loss(const Model& model, const Examples& examples);
+TokenLoss token_loss(const Model& model, const EncodedPairs& pairs);
 
 /// What `translator evaluate` reports.
 struct Evaluation {

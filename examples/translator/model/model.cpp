@@ -8,8 +8,6 @@
 #include <rill/core/error.h>
 #include <rill/core/io/file.h>
 #include <rill/core/io/safetensors.h>
-#include <translator/data/batches.h>
-#include <translator/data/examples.h>
 #include <translator/data/fingerprint.h>
 #include <translator/model/json.h>
 
@@ -169,26 +167,27 @@ void Model::save(const std::filesystem::path& folder) const {
 std::vector<Translation> Model::translate(std::span<const Tokens> sentences, std::int64_t beam,
                                           bool weights) const {
   constexpr std::int64_t rows_at_once = 64;
-  std::vector<std::vector<std::int64_t>> ids;
-  std::vector<PairLength> lengths;
+  nn::TokenSequences ids;
+  std::vector<nn::ExampleLengths> lengths;
   for (const Tokens& sentence : sentences) {
     ids.push_back(languages_.source.encode(sentence));
-    lengths.push_back({ids.back().size(), 0});
+    lengths.push_back({.source = std::ssize(ids.back())});
   }
-  const nn::SearchOptions search{.beam = beam,
-                                 .start = Vocabulary::start,
-                                 .end = Vocabulary::end,
-                                 .banned = {Vocabulary::pad, Vocabulary::start, Vocabulary::unknown},
-                                 .weights = weights};
+  const nn::BeamSearchOptions search{.beam = beam,
+                                     .start = Vocabulary::start,
+                                     .end = Vocabulary::end,
+                                     .banned = {Vocabulary::pad, Vocabulary::start, Vocabulary::unknown},
+                                     .weights = weights};
   std::vector<Translation> out(sentences.size());
-  for (const Batch& batch :
-       batches(lengths, static_cast<std::size_t>(std::max<std::int64_t>(1, rows_at_once / beam)))) {
-    const Padded source = pad(ids, batch);
-    const auto found = network_.search(source.ids, source.lengths, search);
+  const std::int64_t batch_size = std::max<std::int64_t>(1, rows_at_once / beam);
+  for (const nn::BatchIndices& batch : nn::sorted_batches(lengths, {.batch_size = batch_size})) {
+    const auto [source, source_lengths] = nn::pad_sequence(ids, batch, {.padding_value = Vocabulary::pad});
+    const auto found = network_.search(source, source_lengths, search);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (sentences[batch[i]].empty()) continue;
+      const auto sentence = static_cast<std::size_t>(batch[i]);
+      if (sentences[sentence].empty()) continue;
       const nn::Hypothesis& best = found[i].front();
-      out[batch[i]] = {languages_.target.decode(best.tokens), best.weights};
+      out[sentence] = {languages_.target.decode(best.tokens), best.weights};
     }
   }
   return out;

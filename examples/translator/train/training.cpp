@@ -14,7 +14,7 @@
 #include <rill/core/memory.h>
 #include <rill/core/random.h>
 #include <rill/optim/optim.h>
-#include <translator/data/examples.h>
+#include <translator/data/encoded_pairs.h>
 #include <translator/data/fingerprint.h>
 #include <translator/evaluate/evaluate.h>
 #include <translator/model/json.h>
@@ -41,10 +41,10 @@ nlohmann::json to_json(const TrainingOptions& o) {
 namespace {
 
 /// A number that another set of pairs would hardly have.
-std::uint64_t fingerprint(const Examples& train, const Examples& valid) {
+std::uint64_t fingerprint(const EncodedPairs& train, const EncodedPairs& valid) {
   Fingerprint print;
-  for (const Examples* examples : {&train, &valid}) {
-    for (const auto* side : {&examples->sources, &examples->targets}) {
+  for (const EncodedPairs* pairs : {&train, &valid}) {
+    for (const auto* side : {&pairs->sources, &pairs->targets}) {
       print.add(std::uint64_t{side->size()});
       for (const auto& sentence : *side) {
         for (std::int64_t id : sentence) print.add(static_cast<std::uint64_t>(id));
@@ -80,11 +80,11 @@ class Run {
         valid_(valid),
         options_(options),
         folder_(folder),
-        examples_(encode(train, model.languages().source, model.languages().target)),
+        pairs_(encode_pairs(train, model.languages().source, model.languages().target)),
         identity_({{"model", translator::to_json(model.options())},
                    {"training", translator::to_json(options)},
-                   {"data", fingerprint(examples_,
-                                        encode(valid, model.languages().source, model.languages().target))}}),
+                   {"data", fingerprint(pairs_, encode_pairs(valid, model.languages().source,
+                                                             model.languages().target))}}),
         optimizer_(model.network().parameters(), {.lr = options.lr}),
         schedule_(optimizer_, {.factor = 0.5, .patience = 0}) {
     optimizer_.zero_grad();  // the model may come with some
@@ -96,7 +96,7 @@ class Run {
  private:
   bool train_epoch();
   void finish_epoch(double train_loss, double tokens_per_s, double seconds);
-  void step(const TrainingBatch& batch, Progress& progress);
+  void step(const PairBatch& batch, Progress& progress);
   void write_log() const;
   void save(double loss_sum, std::int64_t tokens, double seconds) const;
   std::filesystem::path checkpoint() const { return folder_ / "checkpoint.safetensors"; }
@@ -105,7 +105,7 @@ class Run {
   const std::vector<Pair>& valid_;
   TrainingOptions options_;
   std::filesystem::path folder_;
-  Examples examples_;
+  EncodedPairs pairs_;
   nlohmann::json identity_;  // what must be the same when a run goes on
   rill::optim::Adam optimizer_;
   rill::optim::ReduceLROnPlateau schedule_;
@@ -122,9 +122,9 @@ class Run {
   TrainingResult result_;
 };
 
-std::int64_t target_tokens(const Examples& examples) {
+std::int64_t target_tokens(const EncodedPairs& pairs) {
   std::int64_t sum = 0;
-  for (const PairLength& length : examples.lengths) sum += static_cast<std::int64_t>(length.target);
+  for (const rill::nn::ExampleLengths& lengths : pairs.lengths) sum += lengths.target;
   return sum;
 }
 
@@ -175,9 +175,9 @@ void Run::save(double loss_sum, std::int64_t tokens, double seconds) const {
   save_checkpoint(checkpoint(), model_.network(), optimizer_, schedule_, progress);
 }
 
-void Run::step(const TrainingBatch& batch, Progress& progress) {
+void Run::step(const PairBatch& batch, Progress& progress) {
   const rill::Tensor loss =
-      model_.network().loss(batch.source.ids, batch.source.lengths, batch.target_in, batch.target_out,
+      model_.network().loss(batch.source, batch.source_lengths, batch.target_in, batch.target_out,
                             {.ignore_index = Vocabulary::pad, .label_smoothing = options_.label_smoothing});
   loss.backward();
   optimizer_.step_clipped(options_.clip > 0 ? options_.clip : INFINITY);
@@ -193,8 +193,8 @@ void Run::step(const TrainingBatch& batch, Progress& progress) {
 bool Run::train_epoch() {
   model_.network().train();
   rill::Rng order(options_.seed, static_cast<std::uint64_t>(epoch_));
-  const std::vector<Batch> batches =
-      shuffled_batches(examples_.lengths, static_cast<std::size_t>(options_.batch), order);
+  const std::vector<rill::nn::BatchIndices> batches =
+      rill::nn::bucketed_batches(pairs_.lengths, {.batch_size = options_.batch}, order);
   Progress progress(fmt::format("epoch {}/{}", epoch_, options_.epochs),
                     static_cast<std::int64_t>(batches.size() - next_batch_));
   for (; next_batch_ < batches.size(); ++next_batch_) {
@@ -205,11 +205,11 @@ bool Run::train_epoch() {
       return false;
     }
     trained_ = true;
-    step(training_batch(examples_, batches[next_batch_]), progress);
+    step(pair_batch(pairs_, batches[next_batch_]), progress);
   }
   const double seconds = seconds_ + progress.seconds();
   progress.clear();
-  const std::int64_t all = target_tokens(examples_);
+  const std::int64_t all = target_tokens(pairs_);
   rill::check(2 * tokens_ >= all,
               "train: the loss of epoch {} is finite for {} of {} tokens only; use a smaller --lr or --clip",
               epoch_, tokens_, all);

@@ -199,12 +199,12 @@ TEST_CASE("translator: padding counts in no loss") {
   model.network().eval();
   const auto& words = model.languages();
   const translator::TokenLoss all =
-      translator::token_loss(model, translator::encode(data.valid, words.source, words.target));
+      translator::token_loss(model, translator::encode_pairs(data.valid, words.source, words.target));
   double sum = 0;
   std::int64_t tokens = 0;
   for (const Pair& pair : data.valid) {
     const auto one =
-        translator::token_loss(model, translator::encode(std::span(&pair, 1), words.source, words.target));
+        translator::token_loss(model, translator::encode_pairs(std::span(&pair, 1), words.source, words.target));
     sum += one.loss * static_cast<double>(one.tokens);
     tokens += static_cast<std::int64_t>(pair.target.size()) + 1;
   }
