@@ -44,7 +44,8 @@ PaddedSequences pad_sequence(const TokenSequences& sequences, const BatchIndices
 /// Throws if there is none, and for tensors that do not fit each other.
 PaddedSequences pad_sequence(std::span<const Tensor> sequences, PadSequenceOptions options = {});
 
-/// What a decoder reads under teacher forcing to write `tokens`, int64 [T, B]: `start`, then all but the last.
+/// The input of a decoder under teacher forcing whose targets are `tokens`, int64 [T, B]: `start`, then the
+/// tokens but for the last step.
 Tensor shift_tokens_right(const Tensor& tokens, std::int64_t start);
 
 /// The lengths of an example; a single sequence has no target.
@@ -55,13 +56,14 @@ struct ExampleLengths {
 
 struct BatchingOptions {
   std::int64_t batch_size = 64;  ///< most examples per batch
-  /// Most tokens per batch on either side, padding included; an example longer than that is a batch by itself.
+  /// Most tokens per batch on either side, padding included; an example longer than that is a batch by
+  /// itself.
   std::int64_t max_tokens = std::numeric_limits<std::int64_t>::max();
   std::int64_t bucket_batches = 100;  ///< batches whose examples are ordered by length together
 };
 
-/// All examples in order of target, then source length, then index, cut into batches: the least padding. Throws
-/// unless all options are at least 1 and all lengths at least 0.
+/// All examples in order of target, then source length, then index, cut into batches: the least padding.
+/// Throws unless all options are at least 1 and all lengths at least 0.
 std::vector<BatchIndices> sorted_batches(std::span<const ExampleLengths> lengths,
                                          const BatchingOptions& options = {});
 

@@ -1,8 +1,8 @@
 /// Beam search over any model that predicts one token at a time.
 ///
-/// A step takes the tokens read last, int64 [N], and a state of N rows; it returns log-probabilities [N, V] of
-/// the next token and the next state. Between steps the search selects rows of the state, so that each row
-/// continues the hypothesis it stands for. With a decoder of one's own, here an Elman network:
+/// A step takes the tokens read last, int64 [N], and a state of N rows; it returns log-probabilities [N, V]
+/// of the next token and the next state. Between steps the search selects rows of the state, so that each
+/// row continues the hypothesis it stands for. With a decoder of one's own, here an Elman network:
 ///
 ///   const auto step = [&](const Tensor& tokens, const Tensor& h) {  // h [N, H]
 ///     const Tensor next = tanh(embedding(embeddings, tokens) + matmul(h, recurrent));
@@ -62,8 +62,8 @@ struct BeamStep {
 template <class State>
 BeamStep(Tensor, State, Tensor = {}) -> BeamStep<State>;
 
-/// Rows `index` of a state. Those of a tensor lie along its dimension -2 ([B, H], [L, B, H], [S, B, M]) or, if
-/// it has only one, along that; an undefined tensor stays undefined.
+/// Rows `index` of a state. Those of a tensor lie along its dimension -2 ([B, H], [L, B, H], [S, B, M]) or,
+/// if it has only one, along that; an undefined tensor stays undefined.
 template <class State>
 State select_rows(const State& state, const Tensor& index);
 /// The number of rows of a state; throws "beam_search: …" unless all its tensors have as many.
@@ -155,14 +155,15 @@ class Beams {
 
 }  // namespace detail
 
-/// Up to `beam` hypotheses for each of the state's B rows, best score first. A finished hypothesis keeps its
-/// place in the beam until better ones displace it, and takes no further part in the steps. A source gives the
-/// same result alone as in a batch, up to rounding. A hypothesis that has not ended after `max_steps` tokens
-/// is left unfinished; `lengths` [B], those of the sources, are needed only where `max_steps` is 0.
+/// Up to `beam` hypotheses for each of the state's B rows, best score first. A finished hypothesis keeps
+/// its place in the beam until better ones displace it, and takes no further part in the steps. A source
+/// gives the same result alone as in a batch, up to rounding. A hypothesis that has not ended after
+/// `max_steps` tokens is left unfinished; `lengths` [B], those of the sources, are needed only where
+/// `max_steps` is 0.
 ///
 /// Nothing is recorded for gradients; eval() of the model, which turns dropout off, is the caller's. Throws
-/// "beam_search: …" for a beam below 1, no bound on the steps, an end outside the vocabulary, and rows that have
-/// no finite log-probability left.
+/// "beam_search: …" for a beam below 1, no bound on the steps, an end outside the vocabulary, and rows that
+/// have no finite log-probability left.
 template <class State, class Step>
 std::vector<std::vector<Hypothesis>> beam_search(Step&& step, State state,
                                                  const BeamSearchOptions& options = {},
