@@ -16,6 +16,7 @@ Workloads
                      (directions summed, as in the PyTorch chatbot tutorial)
     gru-small        I 30  H 64  2 layers T 50 B 32, Linear on the last step
     gru-large        I 512 H 512 1 layer  T 50 B 64
+    lstm-small/large the same sizes with nn.LSTM
     rau-small/large  the same sizes with a RAU cell written in Python
     cell-small/large the cell of rill's examples/custom_cell, H 64/256, T 50 B 32
     decode-small/medium   greedy decoding without gradients, tgt_len tokens each
@@ -63,7 +64,7 @@ import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 
 from torch_models import (  # noqa: E402
-    BatchedDecoder, Encoder, GRUClassifier, RAUClassifier, TutorialDecoder, UpdateGateAdder)
+    BatchedDecoder, Encoder, RAUClassifier, RecurrentClassifier, TutorialDecoder, UpdateGateAdder)
 
 torch.set_num_threads(ARGS.threads)
 
@@ -127,8 +128,9 @@ def rnn_training(kind, size):
     c = dict(RNN[size])
     if ARGS.batch:
         c["batch"] = ARGS.batch
-    if kind == "gru":
-        model = GRUClassifier(c["inputs"], c["hidden"], c["layers"], 10)
+    if kind in ("gru", "lstm"):
+        layer = nn.GRU if kind == "gru" else nn.LSTM
+        model = RecurrentClassifier(layer, c["inputs"], c["hidden"], c["layers"], 10)
     else:
         model = RAUClassifier(c["inputs"], c["hidden"], c["layers"], 10,
                               ARGS.style == "batched")
@@ -280,7 +282,7 @@ def main():
     kind, _, size = ARGS.workload.partition("-")
     if kind == "seq2seq" and size in SEQ2SEQ:
         training_bench(*seq2seq_training(size))
-    elif kind in ("gru", "rau") and size in RNN:
+    elif kind in ("gru", "lstm", "rau") and size in RNN:
         training_bench(*rnn_training(kind, size))
     elif kind == "cell" and size in ("small", "large"):
         training_bench(*custom_cell_training(size))

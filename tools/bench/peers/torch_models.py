@@ -171,14 +171,16 @@ class RAUClassifier(nn.Module):
         return self.fc(x[:, -1])
 
 
-class GRUClassifier(nn.Module):
-    def __init__(self, inputs, hidden, layers, classes):
+class RecurrentClassifier(nn.Module):
+    """nn.GRU or nn.LSTM, and scores from the last step."""
+
+    def __init__(self, layer, inputs, hidden, layers, classes):
         super().__init__()
-        self.gru = nn.GRU(inputs, hidden, layers, batch_first=True)
+        self.layers = layer(inputs, hidden, layers, batch_first=True)
         self.fc = nn.Linear(hidden, classes)
 
     def forward(self, x):
-        return self.fc(self.gru(x)[0][:, -1])
+        return self.fc(self.layers(x)[0][:, -1])
 
 
 class UpdateGateAdder(nn.Module):
