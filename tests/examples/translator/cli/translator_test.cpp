@@ -203,8 +203,8 @@ TEST_CASE("translator: padding counts in no loss") {
   double sum = 0;
   std::int64_t tokens = 0;
   for (const Pair& pair : data.valid) {
-    const auto one =
-        translator::token_loss(model, translator::encode_pairs(std::span(&pair, 1), words.source, words.target));
+    const auto one = translator::token_loss(
+        model, translator::encode_pairs(std::span(&pair, 1), words.source, words.target));
     sum += one.loss * static_cast<double>(one.tokens);
     tokens += static_cast<std::int64_t>(pair.target.size()) + 1;
   }
