@@ -67,12 +67,13 @@ class DetectAnomaly {
 /// has a test).
 class RecordObserver {
  public:
+  /// Begins to listen; observers may be nested.
   explicit RecordObserver(std::function<void(const char*)> on_record);
   ~RecordObserver();
   RecordObserver(const RecordObserver&) = delete;
   RecordObserver& operator=(const RecordObserver&) = delete;
 
-  void operator()(const char* name) const { on_record_(name); }
+  void operator()(const char* name) const { on_record_(name); }  ///< calls on_record
 
  private:
   std::function<void(const char*)> on_record_;
@@ -83,6 +84,7 @@ class RecordObserver {
 /// cycle). Throws for an undefined tensor.
 class Saved {
  public:
+  /// Saves t; `op` names the op in errors.
   explicit Saved(const Tensor& t, const char* op = "backward");
   /// The tensor; throws when its contents were changed in place since.
   Tensor operator()() const {
@@ -95,7 +97,7 @@ class Saved {
     check_version();
     return reinterpret_cast<const T*>(storage_->data()) + offset_;
   }
-  const Shape& shape() const noexcept { return shape_; }
+  const Shape& shape() const noexcept { return shape_; }  ///< of the tensor
 
  private:
   void check_version() const {
@@ -115,8 +117,8 @@ class Saved {
 /// Where a gradient is to be written: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage)
 /// or 1.
 struct Slot {
-  Tensor to;
-  double beta = 0;
+  Tensor to;        ///< of the input's shape, any strides
+  double beta = 0;  ///< 0 or 1
 };
 
 class Backward;
@@ -124,7 +126,7 @@ class Backward;
 /// The gradient of one input, asked for inside a backward function. False when nobody wants it.
 class GradRef {
  public:
-  explicit operator bool() const noexcept { return edge_ != nullptr; }
+  explicit operator bool() const noexcept { return edge_ != nullptr; }  ///< whether it is wanted
   /// The buffer that the gradient goes into, of the input's shape; possibly strided. It must be written
   /// wholly before another gradient is asked for (one leaf may be several inputs).
   Slot slot();
@@ -152,8 +154,8 @@ class GradRef {
 /// The gradients of the outputs of an op with several: undefined where none arrived.
 class Outputs {
  public:
-  explicit Outputs(Node& node) noexcept : node_(node) {}
-  bool has(int i) const;
+  explicit Outputs(Node& node) noexcept : node_(node) {}  ///< of a node that runs
+  bool has(int i) const;                                  ///< whether a gradient arrived
   /// The gradient of output i; zeros when none arrived. Throws unless the op has an output i.
   Tensor operator[](int i) const;
 
@@ -164,9 +166,10 @@ class Outputs {
 /// The gradients to be computed: d[i] belongs to input i of `record`.
 class Grads {
  public:
-  Grads(Node& node, Backward* pass) noexcept : node_(node), pass_(pass) {}
-  /// Throws unless the op has an input i.
+  Grads(Node& node, Backward* pass) noexcept : node_(node), pass_(pass) {}  ///< of a node that runs
+  /// The gradient of input i; throws unless the op has one.
   GradRef operator[](int i) const;
+  /// The gradients that arrived, for ops with several outputs.
   Outputs outputs() const noexcept { return Outputs(node_); }
   /// Whether the graph will be run again: only without that may a backward function use up what it kept.
   bool keeps_graph() const noexcept;
@@ -178,17 +181,18 @@ class Grads {
 
 /// A reference to a tensor in a list of inputs; saves the count.
 struct TensorRef {
-  TensorRef(const Tensor& t) noexcept : tensor(&t) {}
-  const Tensor* tensor;
+  TensorRef(const Tensor& t) noexcept : tensor(&t) {}  ///< of a tensor that lives longer
+  const Tensor* tensor;                                ///< not owned
 };
 
 /// The inputs of an op: `{a, b}`, or a vector.
 class Inputs {
  public:
+  /// Refers to the list, which must live longer.
   Inputs(std::initializer_list<TensorRef> list) noexcept : list_(list.begin(), list.size()) {}
   Inputs(const std::vector<TensorRef>& list) noexcept : list_(list) {}
-  std::size_t size() const noexcept { return list_.size(); }
-  const Tensor& operator[](std::size_t i) const noexcept { return *list_[i].tensor; }
+  std::size_t size() const noexcept { return list_.size(); }                           ///< of the list
+  const Tensor& operator[](std::size_t i) const noexcept { return *list_[i].tensor; }  ///< input i
 
  private:
   std::span<const TensorRef> list_;
@@ -267,6 +271,7 @@ std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs 
   return ys;
 }
 
+/// Options of backward.
 struct BackwardOptions {
   bool keep = false;  ///< keep the graph, so that it can be run again
 };

@@ -13,6 +13,7 @@
 
 namespace rill {
 
+/// The element types that tensors have.
 enum class DType : std::uint8_t { float32, float64, int64, boolean };
 using enum DType;
 
@@ -31,6 +32,7 @@ constexpr std::size_t item_size(DType dtype) noexcept {
   return 0;
 }
 
+/// "float32", "float64", "int64" or "boolean".
 constexpr const char* name(DType dtype) noexcept {
   switch (dtype) {
     case float32:
@@ -45,6 +47,7 @@ constexpr const char* name(DType dtype) noexcept {
   return "?";
 }
 
+/// True for float32 and float64.
 constexpr bool is_floating(DType dtype) noexcept { return dtype == float32 || dtype == float64; }
 
 namespace detail {
@@ -72,10 +75,10 @@ struct DTypeOf<bool> {
 template <class T>
 inline constexpr DType dtype_of = detail::DTypeOf<std::remove_const_t<T>>::value;
 
-/// A C++ type as a value, so that a generic lambda can take it: `[&]<class T>(Type<T>) { … }`.
+/// A C++ type as a value, for generic lambdas that take a Type<T>.
 template <class T>
 struct Type {
-  using type = T;
+  using type = T;  ///< T
 };
 
 /// Calls f(Type<float>{}) or f(Type<double>{}); throws "op: …" for every other dtype.

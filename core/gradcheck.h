@@ -12,6 +12,7 @@
 
 namespace rill {
 
+/// Options of gradcheck.
 struct GradcheckOptions {
   double eps = 3e-6;        ///< step, times max(1, |x|)
   double tolerance = 1e-7;  ///< largest allowed |analytic - numeric| / max(1, |analytic|, |numeric|)
@@ -19,12 +20,13 @@ struct GradcheckOptions {
   std::uint64_t seed = 1;   ///< of the uneven projection of the outputs
 };
 
+/// The result of gradcheck.
 struct GradcheckReport {
-  bool ok = false;
+  bool ok = false;            ///< no error above the tolerance
   double worst = 0;           ///< the largest error met
   std::string message;        ///< names input, index, analytic and numeric value of the worst element
   std::int64_t elements = 0;  ///< gradients compared
-  explicit operator bool() const noexcept { return ok; }
+  explicit operator bool() const noexcept { return ok; }  ///< ok
 };
 
 /// A function of tensors with one or more results; called many times, must be deterministic.

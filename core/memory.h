@@ -14,6 +14,7 @@
 
 namespace rill::memory {
 
+/// Bytes of the process in blocks of `allocate`.
 struct Stats {
   std::int64_t live_bytes;          ///< handed out and not yet returned
   std::int64_t cached_bytes;        ///< returned and kept for reuse
@@ -30,18 +31,20 @@ void deallocate(void* block, std::size_t bytes) noexcept;
 /// A block for the time that this lives.
 class Block {
  public:
+  /// Allocates; throws rill::Error when the system has no memory.
   explicit Block(std::size_t bytes) : bytes_(bytes), data_(allocate(bytes)) {}
   ~Block() { deallocate(data_, bytes_); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  void* data() const noexcept { return data_; }
+  void* data() const noexcept { return data_; }  ///< 64-byte aligned
 
  private:
   std::size_t bytes_;
   void* data_;
 };
 
+/// The figures of now, all threads counted.
 Stats stats() noexcept;
 /// Gives free large blocks and the calling thread's free lists back to the system, and with the GNU C library
 /// what else the process has freed. What may be held follows from then on what is in use from then on.

@@ -38,6 +38,7 @@ Tensor pow(const Tensor& a, double exponent);  ///< x^exponent; gradient 0 for e
 Tensor rsub(const Tensor& a, double b);        ///< b - a
 Tensor rdiv(const Tensor& a, double b);        ///< b / a
 
+// --- operators: add, sub, mul, div, rsub and rdiv
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
@@ -163,8 +164,9 @@ Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim =
 /// Largest and smallest; ties share the gradient evenly; throws over nothing.
 Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// Values and indices of max, min and topk.
 struct ValuesAndIndices {
-  Tensor values;
+  Tensor values;   ///< of x
   Tensor indices;  ///< int64
 };
 /// Along one dimension with the index of the first extreme; the gradient goes to that element alone. NaN
@@ -203,13 +205,14 @@ Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const T
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 // --- dropout (ops/dropout.cpp)
+/// Key of one dropout mask.
+struct DropoutKey {
+  std::uint64_t seed = 0;    ///< of the generator
+  std::uint64_t stream = 0;  ///< of the module
+  std::uint64_t call = 0;    ///< of the module's calls
+};
 /// Zeroes each element with probability p and scales the rest by 1 / (1 - p). Element i depends on (seed,
 /// stream, call, i) alone.
-struct DropoutKey {
-  std::uint64_t seed = 0;
-  std::uint64_t stream = 0;
-  std::uint64_t call = 0;
-};
 Tensor dropout(const Tensor& x, double p, DropoutKey key);
 
 // --- normalisation (ops/layer_norm.cpp)
@@ -219,7 +222,9 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
                   const Tensor& bias = Tensor(), double eps = 1e-5);
 
 // --- losses (ops/loss.cpp)
+/// Reduction of the elements of a loss.
 enum class Reduction : std::uint8_t { none, mean, sum };
+/// Options of cross_entropy.
 struct CrossEntropyOptions {
   Tensor weight = {};                               ///< per class [C], constant
   std::optional<std::int64_t> ignore_index = -100;  ///< targets that count nowhere; nullopt: none
@@ -229,10 +234,11 @@ struct CrossEntropyOptions {
 /// -log softmax(x)[target]: x [N, C], [C] or [N, C, d1, …] scores; target int64 [N], [] or [N, d1, …], or
 /// class probabilities of x's shape. A mean over no target is NaN, as in PyTorch.
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options = {});
+/// Options of nll_loss, as of cross_entropy.
 struct NllLossOptions {
-  Tensor weight = {};
-  std::optional<std::int64_t> ignore_index = -100;
-  Reduction reduction = Reduction::mean;
+  Tensor weight = {};                               ///< per class [C], constant
+  std::optional<std::int64_t> ignore_index = -100;  ///< targets that count nowhere; nullopt: none
+  Reduction reduction = Reduction::mean;            ///< mean divides by the weight of the targets that count
 };
 /// -x[target] for log-probabilities x [N, C], [C] or [N, C, d1, …].
 Tensor nll_loss(const Tensor& x, const Tensor& target, const NllLossOptions& options = {});

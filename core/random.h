@@ -20,16 +20,18 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
 
 /// Everything an Rng is: enough to save and resume it.
 struct RngState {
-  std::uint64_t seed = 0;
-  std::uint64_t stream = 0;
+  std::uint64_t seed = 0;     ///< key of the generator
+  std::uint64_t stream = 0;   ///< which of the seed's sequences
   std::uint64_t counter = 0;  ///< How many 64-bit draws have been made.
 
+  /// Equal states give equal numbers.
   friend bool operator==(const RngState&, const RngState&) = default;
 };
 
 /// A sequence of random numbers. A copy has the same position: it repeats what the original will give.
 class Rng {
  public:
+  /// At the beginning of a seed's stream.
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) noexcept : state_{seed, stream, 0} {}
 
   /// 64 random bits: one draw.
@@ -70,7 +72,9 @@ class Rng {
   template <class T>
   void fill_normal(T* to, std::int64_t n, double mean, double std);
 
+  /// State to save, for set_state().
   const RngState& state() const noexcept { return state_; }
+  /// Continues from a saved state.
   void set_state(const RngState& state) noexcept {
     state_ = state;
     block_ = no_block;

@@ -15,10 +15,12 @@ namespace rill {
 /// Up to `max_rank` numbers, one for each dimension; a value without heap memory.
 class Dims {
  public:
-  static constexpr int max_rank = 8;
+  static constexpr int max_rank = 8;  ///< most dimensions of a tensor
 
   Dims() = default;
+  // --- from a list; throws for more than max_rank
   Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  /// The same of a span.
   explicit Dims(std::span<const std::int64_t> values) {
     check(values.size() <= max_rank, "shape: {} dimensions; the most is {}", values.size(), max_rank);
     for (std::int64_t v : values) values_[static_cast<std::size_t>(rank_++)] = v;
@@ -32,6 +34,7 @@ class Dims {
     return d;
   }
 
+  // --- access; size() counts the dimensions
   int size() const noexcept { return rank_; }
   bool empty() const noexcept { return rank_ == 0; }
   std::int64_t& operator[](std::int64_t i) noexcept { return values_[static_cast<std::size_t>(i)]; }
@@ -40,17 +43,21 @@ class Dims {
   const std::int64_t* begin() const noexcept { return values_.data(); }
   const std::int64_t* end() const noexcept { return values_.data() + rank_; }
 
+  /// Appends v.
   void push_back(std::int64_t v) { insert(rank_, v); }
+  /// Puts v in front of dimension `at`.
   void insert(int at, std::int64_t v) {
     check(rank_ < max_rank, "shape: more than {} dimensions", max_rank);
     for (int i = rank_++; i > at; --i) (*this)[i] = (*this)[i - 1];
     (*this)[at] = v;
   }
+  /// Takes dimension `at` out.
   void erase(int at) noexcept {
     for (int i = at; i + 1 < rank_; ++i) (*this)[i] = (*this)[i + 1];
     --rank_;
   }
 
+  /// Whether all numbers are the same.
   friend bool operator==(const Dims& a, const Dims& b) noexcept {
     if (a.rank_ != b.rank_) return false;
     for (int i = 0; i < a.rank_; ++i) {
@@ -64,8 +71,8 @@ class Dims {
   int rank_ = 0;
 };
 
-using Shape = Dims;
-using Strides = Dims;
+using Shape = Dims;    ///< sizes
+using Strides = Dims;  ///< distances between neighbours along each dimension, in elements
 
 /// Product of the sizes; throws when a size is negative or the product does not fit 63 bits.
 std::int64_t numel(const Shape& shape);

@@ -15,10 +15,11 @@ namespace rill {
 /// array allows it.
 template <int K>
 struct LoopNest {
-  int rank = 0;
-  std::array<std::int64_t, Dims::max_rank> sizes{};
-  std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};
+  int rank = 0;                                                       ///< loops
+  std::array<std::int64_t, Dims::max_rank> sizes{};                   ///< of each loop, outermost first
+  std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};  ///< of each array at each loop
 
+  /// Of a shape and each array's strides, which array k takes at each loop as strides[k].
   LoopNest(const Shape& shape, const std::array<Strides, K>& given) noexcept {
     for (int d = 0; d < shape.size(); ++d) {
       if (shape[d] == 1) continue;

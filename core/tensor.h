@@ -63,6 +63,7 @@ struct TensorImpl : RefCounted {
 class Tensor {
  public:
   Tensor() = default;
+  /// Internal.
   explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
@@ -72,6 +73,7 @@ class Tensor {
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
 
+  // --- layout; all but defined() throw for an undefined tensor
   bool defined() const noexcept { return static_cast<bool>(impl_); }
   DType dtype() const { return impl().dtype; }
   const Shape& shape() const { return impl().shape; }
@@ -169,9 +171,8 @@ class Tensor {
   Tensor squeeze(std::int64_t dim) const;
   Tensor unsqueeze(std::int64_t dim) const;
 
-  // --- in place (never recorded: they throw on a tensor with history and, while recording, on a leaf
-  // or a source that wants its gradient) → *this
-  //     ------------------------------------------------------------------------------------------
+  // --- in place, never recorded: they throw on a tensor with history and, while recording, on a leaf or a
+  // source that wants its gradient → *this
   Tensor& fill_(double value);
   Tensor& zero_();
   /// Takes the values of `source`, of any dtype, broadcast to this shape.
@@ -184,6 +185,7 @@ class Tensor {
     if (!impl_) undefined();
     return *impl_;
   }
+  /// Internal: null for an undefined tensor.
   const Ref<TensorImpl>& ref() const noexcept { return impl_; }
 
  private:
@@ -216,14 +218,17 @@ Tensor ones_like(const Tensor& x);
 /// A tensor of `shape` holding a copy of `values` in row-major order; throws when the counts differ.
 template <class T>
 [[gnu::visibility("default")]] Tensor tensor(std::span<const T> values, const Shape& shape);
+/// The same of a vector.
 template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   return tensor(std::span<const T>(values), shape);
 }
+/// The same of a list in braces.
 template <class T>
 Tensor tensor(std::initializer_list<T> values, const Shape& shape) {
   return tensor(std::span<const T>(values.begin(), values.size()), shape);
 }
+/// The same of booleans.
 Tensor tensor(const std::vector<bool>& values, const Shape& shape);
 /// Integers of other types, as in tensor({1, 2, 3}), become int64.
 template <std::integral T>

@@ -3,6 +3,7 @@
 
     tools/layers.py           check; prints each breach as FILE:LINE: what, and ends with 1 if there is one
     tools/layers.py --report  prints the largest files and functions and the lines of each folder as well
+    tools/layers.py --public  prints the paths of the public headers
 
 The public headers are those that the CMakeLists.txt of core, nn and optim list. tests/tools/layers_test.py
 checks the checks.
@@ -368,9 +369,13 @@ def report(tree):
 def main():
     parser = argparse.ArgumentParser(description="Checks the layering rules of the tree.")
     parser.add_argument("--report", action="store_true", help="print sizes as well")
+    parser.add_argument("--public", action="store_true", help="print the paths of the public headers alone")
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     options = parser.parse_args()
     tree = read_tree(options.root)
+    if options.public:
+        print("\n".join(tree.public))
+        return 0
     if options.report:
         report(tree)
     found = breaches(tree)

@@ -17,12 +17,13 @@ namespace rill {
 /// `MatrixView<float>{x, 32, 256}` is a dense [32, 256], `.t()` of it a [256, 32] on the same memory.
 template <class T>
 struct MatrixView {
-  T* data = nullptr;
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t ld = columns;
-  bool transposed = false;
+  T* data = nullptr;          ///< element (0, 0)
+  std::int64_t rows = 0;      ///< of the view, transposed or not
+  std::int64_t columns = 0;   ///< likewise
+  std::int64_t ld = columns;  ///< elements from one stored row to the next
+  bool transposed = false;    ///< stored [columns, rows]
 
+  /// The same, read-only.
   RILL_INLINE operator MatrixView<const T>() const noexcept requires(!std::is_const_v<T>) {
     return {data, rows, columns, ld, transposed};
   }
@@ -31,16 +32,18 @@ struct MatrixView {
   RILL_INLINE T* at(std::int64_t i, std::int64_t j) const noexcept {
     return data + (transposed ? j * ld + i : i * ld + j);
   }
+  /// The transpose, on the same memory.
   RILL_INLINE MatrixView t() const noexcept { return {data, columns, rows, ld, !transposed}; }
   /// The block [block_rows, block_columns] that begins at element (i, j).
   RILL_INLINE MatrixView block(std::int64_t i, std::int64_t j, std::int64_t block_rows,
                                std::int64_t block_columns) const noexcept {
     return {at(i, j), block_rows, block_columns, ld, transposed};
   }
-  /// Rows [first, last), columns [first, last).
+  /// Rows [first, last).
   RILL_INLINE MatrixView slice_rows(std::int64_t first, std::int64_t last) const noexcept {
     return block(first, 0, last - first, columns);
   }
+  /// Columns [first, last).
   RILL_INLINE MatrixView slice_columns(std::int64_t first, std::int64_t last) const noexcept {
     return block(0, first, rows, last - first);
   }

@@ -21,8 +21,8 @@ class PackedMatrix {
   /// Packs b for products of `rows` rows in all, over all threads: few and many have layouts of their own.
   PackedMatrix(MatrixView<const T> b, std::int64_t rows);
 
-  std::int64_t rows() const noexcept { return k_; }
-  std::int64_t columns() const noexcept { return n_; }
+  std::int64_t rows() const noexcept { return k_; }     ///< k
+  std::int64_t columns() const noexcept { return n_; }  ///< n
 
   /// C [m, n] = A [m, k] · this + beta · C on the calling thread, with A and C not transposed. Beta 0
   /// overwrites C whatever it held. A row's result does not depend on m. Throws Error if sizes do not fit.

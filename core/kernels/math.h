@@ -109,6 +109,7 @@ RILL_INLINE float sigmoid(float x) noexcept {
   return x < -largest ? 0.0f : y;
 }
 
+// --- the standard library's
 RILL_INLINE double exp(double x) noexcept { return std::exp(x); }
 RILL_INLINE double log(double x) noexcept { return std::log(x); }
 RILL_INLINE double tanh(double x) noexcept { return std::tanh(x); }

@@ -16,6 +16,8 @@
 #define RILL_TARGET(arch_) __attribute__((target("arch=" arch_)))
 #endif
 
+/// @def RILL_KERNEL
+/// Marks a kernel: compiled for each level, the one of this processor runs.
 #if defined(RILL_SIMD_BASELINE) || defined(RILL_SIMD_NATIVE)
 #define RILL_KERNEL
 #elif defined(RILL_SIMD_V3)
