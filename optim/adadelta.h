@@ -9,11 +9,12 @@
 
 namespace rill::optim {
 
+/// Options of Adadelta, with PyTorch's names.
 struct AdadeltaOptions {
-  double lr = 1;
-  double rho = 0.9;
-  double eps = 1e-6;
-  double weight_decay = 0;
+  double lr = 1;            ///< learning rate
+  double rho = 0.9;         ///< decay of the running means
+  double eps = 1e-6;        ///< added to the divisor
+  double weight_decay = 0;  ///< L2 penalty
 };
 
 /// Steps in the unit of the parameter itself. With g = gradient + weight_decay · p:
@@ -22,9 +23,10 @@ struct AdadeltaOptions {
 /// at least 0. (Zeiler 2012, in PyTorch's form.)
 class Adadelta final : public Optimizer {
  public:
-  using Options = AdadeltaOptions;
-  using Group = ParameterGroup<Options>;
+  using Options = AdadeltaOptions;        ///< of all parameters or of a group
+  using Group = ParameterGroup<Options>;  ///< parameters with their options
 
+  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
   explicit Adadelta(Parameters params, Options options = {});
   explicit Adadelta(std::vector<Group> groups);
 

@@ -9,12 +9,13 @@
 
 namespace rill::optim {
 
+/// Options of Adagrad, with PyTorch's names.
 struct AdagradOptions {
-  double lr = 1e-2;
-  double lr_decay = 0;
-  double weight_decay = 0;
-  double initial_accumulator_value = 0;
-  double eps = 1e-10;
+  double lr = 1e-2;                      ///< learning rate
+  double lr_decay = 0;                   ///< of the learning rate, per step
+  double weight_decay = 0;               ///< L2 penalty
+  double initial_accumulator_value = 0;  ///< Σ g² at the start
+  double eps = 1e-10;                    ///< added to the divisor
 };
 
 /// Gradients divided by the root of all their squares. With g = gradient + weight_decay · p, at update t of
@@ -24,9 +25,10 @@ struct AdagradOptions {
 /// PyTorch's form.)
 class Adagrad final : public Optimizer {
  public:
-  using Options = AdagradOptions;
-  using Group = ParameterGroup<Options>;
+  using Options = AdagradOptions;         ///< of all parameters or of a group
+  using Group = ParameterGroup<Options>;  ///< parameters with their options
 
+  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
   explicit Adagrad(Parameters params, Options options = {});
   explicit Adagrad(std::vector<Group> groups);
 

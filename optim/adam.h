@@ -10,12 +10,13 @@
 
 namespace rill::optim {
 
+/// Options of Adam, with PyTorch's names.
 struct AdamOptions {
-  double lr = 1e-3;
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 0;
-  bool amsgrad = false;
+  double lr = 1e-3;                            ///< learning rate
+  std::array<double, 2> betas = {0.9, 0.999};  ///< decay of the moments
+  double eps = 1e-8;                           ///< added to the divisor
+  double weight_decay = 0;                     ///< L2 penalty
+  bool amsgrad = false;                        ///< divide by the largest second moment so far
 };
 
 /// Adaptive moments. With g = gradient + weight_decay · p, at update t of the parameter:
@@ -25,13 +26,15 @@ struct AdamOptions {
 /// (Kingma and Ba 2015; Reddi, Kale and Kumar 2018; in PyTorch's form.)
 class Adam : public Optimizer {
  public:
-  using Options = AdamOptions;
-  using Group = ParameterGroup<Options>;
+  using Options = AdamOptions;            ///< of all parameters or of a group
+  using Group = ParameterGroup<Options>;  ///< parameters with their options
 
+  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
   explicit Adam(Parameters params, Options options = {});
   explicit Adam(std::vector<Group> groups);
 
  protected:
+  /// `decoupled`: weight decay is no part of the gradient.
   Adam(std::string name, const std::vector<Group>& groups, bool decoupled);
 
  private:
@@ -41,21 +44,23 @@ class Adam : public Optimizer {
   bool decoupled_;
 };
 
+/// Options of AdamW, with PyTorch's names.
 struct AdamWOptions {
-  double lr = 1e-3;
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 1e-2;
-  bool amsgrad = false;
+  double lr = 1e-3;                            ///< learning rate
+  std::array<double, 2> betas = {0.9, 0.999};  ///< decay of the moments
+  double eps = 1e-8;                           ///< added to the divisor
+  double weight_decay = 1e-2;                  ///< of the parameter itself
+  bool amsgrad = false;                        ///< divide by the largest second moment so far
 };
 
 /// Adam whose weight decay is no part of the gradient: p = (1 - lr · weight_decay) · p comes before the
 /// update with g = gradient. (Loshchilov and Hutter 2019, in PyTorch's form.)
 class AdamW final : public Adam {
  public:
-  using Options = AdamWOptions;
-  using Group = ParameterGroup<Options>;
+  using Options = AdamWOptions;           ///< of all parameters or of a group
+  using Group = ParameterGroup<Options>;  ///< parameters with their options
 
+  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
   explicit AdamW(Parameters params, Options options = {});
   explicit AdamW(std::vector<Group> groups);
 };

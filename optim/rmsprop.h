@@ -9,13 +9,14 @@
 
 namespace rill::optim {
 
+/// Options of RMSprop, with PyTorch's names.
 struct RMSpropOptions {
-  double lr = 1e-2;
-  double alpha = 0.99;
-  double eps = 1e-8;
-  double weight_decay = 0;
-  double momentum = 0;
-  bool centered = false;
+  double lr = 1e-2;         ///< learning rate
+  double alpha = 0.99;      ///< decay of the mean square
+  double eps = 1e-8;        ///< added to the divisor
+  double weight_decay = 0;  ///< L2 penalty
+  double momentum = 0;      ///< of the velocity
+  bool centered = false;    ///< divide by the deviation
 };
 
 /// Gradients divided by a running mean of their size. With g = gradient + weight_decay · p:
@@ -25,9 +26,10 @@ struct RMSpropOptions {
 /// <= 1 and the other options are finite and at least 0. (Hinton 2012; Graves 2013; in PyTorch's form.)
 class RMSprop final : public Optimizer {
  public:
-  using Options = RMSpropOptions;
-  using Group = ParameterGroup<Options>;
+  using Options = RMSpropOptions;         ///< of all parameters or of a group
+  using Group = ParameterGroup<Options>;  ///< parameters with their options
 
+  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
   explicit RMSprop(Parameters params, Options options = {});
   explicit RMSprop(std::vector<Group> groups);
 

@@ -25,6 +25,8 @@
 
 namespace rill::optim {
 
+/// The base of all schedules of one value per epoch. Refers to its optimiser, so it is not copied. Not to be
+/// used from two threads at once.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
@@ -45,11 +47,12 @@ class LRScheduler {
   void load_state(const NamedTensors& state);
 
  protected:
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   LRScheduler(std::string name, Optimizer& optimizer);
   /// Called by constructors at their end.
   void start();
 
-  const std::string name_;
+  const std::string name_;  ///< PyTorch's name
 
  private:
   virtual double rate(double base_lr, std::int64_t epoch, int group) const = 0;
@@ -60,13 +63,15 @@ class LRScheduler {
   std::int64_t epoch_ = 0;
 };
 
+/// Options of StepLR, with PyTorch's names.
 struct StepLROptions {
-  std::int64_t step_size = 1;
-  double gamma = 0.1;
+  std::int64_t step_size = 1;  ///< steps between reductions
+  double gamma = 0.1;          ///< factor of a reduction
 };
 /// base · gamma^⌊epoch / step_size⌋. Throws unless step_size >= 1.
 class StepLR final : public LRScheduler {
  public:
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   StepLR(Optimizer& optimizer, StepLROptions options);
 
  private:
@@ -74,13 +79,15 @@ class StepLR final : public LRScheduler {
   StepLROptions options_;
 };
 
+/// Options of MultiStepLR, with PyTorch's names.
 struct MultiStepLROptions {
-  std::vector<std::int64_t> milestones = {};
-  double gamma = 0.1;
+  std::vector<std::int64_t> milestones = {};  ///< steps at which to reduce, ascending
+  double gamma = 0.1;                         ///< factor of a reduction
 };
 /// base · gamma^(number of milestones at or before epoch). Milestones may come in any order and twice.
 class MultiStepLR final : public LRScheduler {
  public:
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   MultiStepLR(Optimizer& optimizer, MultiStepLROptions options);
 
  private:
@@ -88,12 +95,14 @@ class MultiStepLR final : public LRScheduler {
   MultiStepLROptions options_;
 };
 
+/// Options of ExponentialLR, with PyTorch's names.
 struct ExponentialLROptions {
-  double gamma = 0.1;
+  double gamma = 0.1;  ///< factor of a reduction
 };
 /// base · gamma^epoch.
 class ExponentialLR final : public LRScheduler {
  public:
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   ExponentialLR(Optimizer& optimizer, ExponentialLROptions options);
 
  private:
@@ -101,14 +110,16 @@ class ExponentialLR final : public LRScheduler {
   ExponentialLROptions options_;
 };
 
+/// Options of CosineAnnealingLR, with PyTorch's names.
 struct CosineAnnealingLROptions {
   std::int64_t T_max = 1;  ///< epochs from the base rate to eta_min
-  double eta_min = 0;
+  double eta_min = 0;      ///< the lowest learning rate
 };
 /// eta_min + (base - eta_min) · (1 + cos(π epoch / T_max)) / 2: after T_max it rises again. Throws unless
 /// T_max >= 1. (Loshchilov and Hutter 2017.)
 class CosineAnnealingLR final : public LRScheduler {
  public:
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   CosineAnnealingLR(Optimizer& optimizer, CosineAnnealingLROptions options);
 
  private:
@@ -116,15 +127,17 @@ class CosineAnnealingLR final : public LRScheduler {
   CosineAnnealingLROptions options_;
 };
 
+/// Options of LinearLR, with PyTorch's names.
 struct LinearLROptions {
-  double start_factor = 1.0 / 3;
-  double end_factor = 1;
-  std::int64_t total_iters = 5;
+  double start_factor = 1.0 / 3;  ///< at the first step
+  double end_factor = 1;          ///< after total_iters steps
+  std::int64_t total_iters = 5;   ///< steps between them
 };
 /// base · a factor that goes from start_factor to end_factor in total_iters epochs and stays there: a
 /// warm-up. Throws unless 0 < start_factor <= 1, 0 <= end_factor <= 1 and total_iters >= 1.
 class LinearLR final : public LRScheduler {
  public:
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   LinearLR(Optimizer& optimizer, LinearLROptions options = {});
 
  private:
@@ -135,9 +148,11 @@ class LinearLR final : public LRScheduler {
 /// base · factor(epoch), with one function for all groups or one for each.
 class LambdaLR final : public LRScheduler {
  public:
-  using Factor = std::function<double(std::int64_t epoch)>;
+  using Factor = std::function<double(std::int64_t epoch)>;  ///< of an epoch's rate
 
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   LambdaLR(Optimizer& optimizer, Factor factor);
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   LambdaLR(Optimizer& optimizer, std::vector<Factor> factors);
 
  private:
@@ -150,15 +165,16 @@ enum class PlateauMode : std::uint8_t { min, max };
 /// Whether a change counts from a fraction of the best (rel) or from an amount (abs).
 enum class ThresholdMode : std::uint8_t { rel, abs };
 
+/// Options of ReduceLROnPlateau, with PyTorch's names.
 struct ReduceLROnPlateauOptions {
-  PlateauMode mode = PlateauMode::min;
-  double factor = 0.1;
-  std::int64_t patience = 10;
-  double threshold = 1e-4;
-  ThresholdMode threshold_mode = ThresholdMode::rel;
-  std::int64_t cooldown = 0;
-  double min_lr = 0;
-  double eps = 1e-8;
+  PlateauMode mode = PlateauMode::min;                ///< what is better
+  double factor = 0.1;                                ///< of a reduction
+  std::int64_t patience = 10;                         ///< steps without improvement before a reduction
+  double threshold = 1e-4;                            ///< least improvement that counts
+  ThresholdMode threshold_mode = ThresholdMode::rel;  ///< relative to the best, or absolute
+  std::int64_t cooldown = 0;  ///< steps after a reduction before the next is considered
+  double min_lr = 0;          ///< the lowest learning rate
+  double eps = 1e-8;          ///< added to the divisor
 };
 
 /// Multiplies the rates by `factor` when a metric has not improved for more than `patience` epochs.
@@ -169,6 +185,7 @@ struct ReduceLROnPlateauOptions {
 /// set_lr() lasts. Throws unless 0 <= factor < 1 and patience, cooldown, min_lr, eps are at least 0.
 class ReduceLROnPlateau final {
  public:
+  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
   ReduceLROnPlateau(const ReduceLROnPlateau&) = delete;
   ReduceLROnPlateau& operator=(const ReduceLROnPlateau&) = delete;

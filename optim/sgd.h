@@ -9,12 +9,13 @@
 
 namespace rill::optim {
 
+/// Options of SGD, with PyTorch's names.
 struct SGDOptions {
-  double lr = 1e-3;
-  double momentum = 0;
-  double dampening = 0;
-  double weight_decay = 0;
-  bool nesterov = false;
+  double lr = 1e-3;         ///< learning rate
+  double momentum = 0;      ///< of the velocity
+  double dampening = 0;     ///< of the gradient in the velocity
+  double weight_decay = 0;  ///< L2 penalty
+  bool nesterov = false;    ///< look ahead by one momentum
 };
 
 /// Gradient descent with momentum. With g = gradient + weight_decay · p:
@@ -24,9 +25,10 @@ struct SGDOptions {
 /// without momentum or with dampening. (Sutskever et al. 2013, in PyTorch's form.)
 class SGD final : public Optimizer {
  public:
-  using Options = SGDOptions;
-  using Group = ParameterGroup<Options>;
+  using Options = SGDOptions;             ///< of all parameters or of a group
+  using Group = ParameterGroup<Options>;  ///< parameters with their options
 
+  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
   explicit SGD(Parameters params, Options options = {});
   explicit SGD(std::vector<Group> groups);
 

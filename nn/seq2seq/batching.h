@@ -30,9 +30,10 @@ struct PaddedSequences {
   Tensor lengths;  ///< int64 [B]
 };
 
+/// Options of pad_sequence, with PyTorch's names.
 struct PadSequenceOptions {
-  bool batch_first = false;
-  double padding_value = 0;
+  bool batch_first = false;  ///< values are [B, T, …]
+  double padding_value = 0;  ///< past the end of a sequence
 };
 
 /// Pads token ids to the longest sequence: int64 [T, B].
@@ -50,10 +51,11 @@ Tensor shift_tokens_right(const Tensor& tokens, std::int64_t start);
 
 /// The lengths of an example; a single sequence has no target.
 struct ExampleLengths {
-  std::int64_t source = 0;
-  std::int64_t target = 0;
+  std::int64_t source = 0;  ///< tokens
+  std::int64_t target = 0;  ///< tokens, or 0
 };
 
+/// Options of bucketed_batches.
 struct BatchingOptions {
   std::int64_t batch_size = 64;  ///< most examples per batch
   /// Most tokens per batch on either side, padding included; an example longer than that is a batch by

@@ -33,6 +33,7 @@
 
 namespace rill::nn {
 
+/// Options of beam_search.
 struct BeamSearchOptions {
   std::int64_t beam = 1;                      ///< hypotheses followed per source; 1 is greedy decoding
   double length_penalty = 1;                  ///< α of the score log p / length^α that ranks hypotheses
@@ -59,6 +60,7 @@ struct BeamStep {
   State state;          ///< after the tokens were read
   Tensor weights = {};  ///< attention weights [N, S]; needed only for `BeamSearchOptions::weights`
 };
+/// So that `BeamStep{log_probs, state}` needs no type.
 template <class State>
 BeamStep(Tensor, State, Tensor = {}) -> BeamStep<State>;
 
@@ -75,13 +77,16 @@ std::int64_t row_count(const State& state);
 template <class State>
 class AttendingState {
  public:
+  /// One row for each source of the memory.
   AttendingState(State state, Memory memory);
   /// The same memory with the state of the next step.
   AttendingState with(State state) const;
 
+  // --- rows in their present order
   const State& state() const noexcept { return state_; }
   const Memory& memory() const noexcept { return memory_; }
   std::int64_t batch() const { return std::ssize(sources_); }
+  /// Rows `index`, with the memory of their sources.
   AttendingState rows(const Tensor& index) const;
 
  private:
