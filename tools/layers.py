@@ -68,6 +68,8 @@ IN_KERNELS = {
 }
 KERNELS = re.compile(r"core/kernels/.+|core/gemm/(?!gemm\.|packed_matrix\.).+|optim/kernels/.+|nn/\w+/\w+_kernels\.(h|cpp)")
 PUBLIC_LIST = re.compile(r"\brill_library\(\s*(\w+)\s+HEADERS\s+([^)]*)\)")
+TYPE = re.compile(r"^(?:template *<[^;{]*>\s*)?(?:class|struct|enum|enum class|union) (?:alignas\([^)]*\) )?(\w+)"
+                  r"(?: final)?\s*(?::[^:;{][^;{]*)?\{", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 
 
@@ -193,9 +195,8 @@ def check_public(tree):
         exports = [m.start() for m in re.finditer(r"#pragma GCC visibility (push\(default\)|pop)$", source.code, re.MULTILINE)]
         wanted = 2 if source.path in tree.public and "\nnamespace" in source.code else 0
         if len(exports) != wanted and source.room in (*LIBRARIES, UMBRELLA):
-            yield source.path, 1, (
-                "a public header declares between '#pragma GCC visibility push(default)' and '… pop'" if wanted else
-                "what is internal is not exported: no '#pragma GCC visibility' here")
+            yield source.path, 1, ("a public header declares between '#pragma GCC visibility push(default)' and '… pop'"
+                                   if wanted else "what is internal is not exported: no '#pragma GCC visibility' here")
         for line, header in source.includes():
             target = target_of(header, paths)
             if target is None or target not in paths or target in tree.public or not header.startswith("rill/"):
@@ -315,7 +316,7 @@ def functions_of(source):
 
 
 def kind_of(head, stack):
-    """What an opening brace opens: a scope, a function, a block inside a function, or an initialiser."""
+    """Names what an opening brace opens: a scope, a function, a block inside a function, or an initialiser."""
     if any(kind in ("function", "block") for kind, _, _ in stack):
         return "block"
     if any(kind == "init" for kind, _, _ in stack):
@@ -345,6 +346,15 @@ def breaches(tree):
     return sorted({breach for check in CHECKS for breach in check(tree)})
 
 
+def types_in_several_places(tree):
+    """Pairs of a type's name and the files that define it, where the libraries have several."""
+    places = {}
+    for source in filter(lambda s: s.is_cpp and s.room in LIBRARIES, tree.sources):
+        for match in TYPE.finditer(source.code):
+            places.setdefault(match[1], set()).add(source.path)
+    return sorted((name, sorted(paths)) for name, paths in places.items() if len(paths) > 1)
+
+
 def report(tree):
     lines = {source.path: source.text.count("\n") for source in tree.sources}
     print("largest files")
@@ -356,14 +366,17 @@ def report(tree):
     for size, where in sorted(found, reverse=True)[:15]:
         print(f"{size:7}  {where}")
     print("lines, files, in each folder")
-    libraries = {path: count for path, count in lines.items() if path.split("/")[0] in LIBRARIES}
-    folders = sorted({str(pathlib.PurePosixPath(path).parent) for path in lines})
-    for name, files in ((f, [p for p in lines if str(pathlib.PurePosixPath(p).parent) == f]) for f in folders):
+    libraries = {path: count for path, count in lines.items() if path.startswith(tuple(f"{r}/" for r in LIBRARIES))}
+    folders = sorted({path.rpartition("/")[0] for path in lines})
+    groups = [(folder, [p for p in lines if p.rpartition("/")[0] == folder]) for folder in folders]
+    groups += [(f"{room}, whole", [p for p in lines if p.startswith(room + "/")]) for room in ROOMS]
+    for name, files in groups:
         print(f"{sum(map(lines.get, files)):7} {len(files):5}  {name}")
-    for name, files in [(room, [p for p in lines if p.split("/")[0] == room]) for room in ROOMS]:
-        print(f"{sum(map(lines.get, files)):7} {len(files):5}  {name}, whole")
     print(f"{sum(libraries.values()):7} {len(libraries):5}  {' + '.join(LIBRARIES)}")
     print(f"{len(tree.public)} public headers")
+    print("types whose name stands in several files")
+    for name, paths in types_in_several_places(tree):
+        print(f"        {name}: {', '.join(paths)}")
 
 
 def main():
@@ -381,8 +394,7 @@ def main():
     found = breaches(tree)
     for path, line, what in found:
         print(f"{path}:{line}: {what}")
-    count = len(tree.sources)
-    print(f"layers: {count} files, {len(found)} breaches" if found else f"layers: {count} files in order")
+    print(f"layers: {len(tree.sources)} files, " + (f"{len(found)} breaches" if found else "in order"))
     return 1 if found else 0
 
 
