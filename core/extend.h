@@ -4,7 +4,7 @@
 /// gradient:
 ///
 ///   checks     `check(condition, "op: fact with {}; remedy", value)` (error.h)
-///   gradient   `record(name, result, inputs, backward)`; `save` keeps a tensor for it (autograd.h)
+///   gradient   `record(name, result, inputs, backward)`; `Saved` keeps a tensor for it (autograd.h)
 ///   pointwise  `unary` and `binary` make an op of its two formulas (ops/pointwise.h)
 ///   products   `matmul_into` of tensors (ops/matmul_into.h), `gemm` of a `MatrixView` (gemm/gemm.h),
 ///              `packed` for a weight that is used many times (ops/packed_weight.h)
