@@ -72,6 +72,25 @@ void run(Kernel kernel, MatrixView<const T> a, MatrixView<const T> b, T beta, Ma
   kernels::blocked_gemm(a, b, beta, c, static_cast<T*>(workspace.data()));
 }
 
+// The longest sum that a kernel adds up by itself. BLAS may add one product after the other; the others add
+// blocks of some hundred.
+std::int64_t longest_sum(Kernel kernel) noexcept { return kernel == Kernel::blas ? 512 : 16384; }
+
+// C = A B + beta C, longer sums in halves: rounding errors grow with the number of additions in a row, here
+// with its logarithm.
+template <class T>
+void run_in_halves(Kernel kernel, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
+  const std::int64_t k = a.columns, half = k / 2;
+  if (k <= longest_sum(kernel)) return run(kernel, a, b, beta, c);
+  run_in_halves(kernel, a.slice_columns(0, half), b.slice_rows(0, half), beta, c);
+  const memory::Block block(static_cast<std::size_t>(c.rows * c.columns) * sizeof(T));
+  const MatrixView<T> rest{static_cast<T*>(block.data()), c.rows, c.columns};
+  run_in_halves(kernel, a.slice_columns(half, k), b.slice_rows(half, k), T(0), rest);
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    for (std::int64_t j = 0; j < c.columns; ++j) *c.at(i, j) += *rest.at(i, j);
+  }
+}
+
 // Elements of `length` that are computed at a time, and the fewest of them that a thread takes.
 struct Chunks {
   std::int64_t size, grain;
@@ -104,14 +123,14 @@ void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c)
         "matmul: a size or leading dimension of {} is beyond the 2147483647 of BLAS; split the product",
         largest);
   const Plan plan = plan_of(a, b);
-  if (plan.split == Split::none) return run(plan.kernel, a, b, beta, c);
+  if (plan.split == Split::none) return run_in_halves(plan.kernel, a, b, beta, c);
   const bool by_rows = c.rows > c.columns;
   const std::int64_t length = by_rows ? c.rows : c.columns;
   const auto part = [&](std::int64_t first, std::int64_t last) {
     if (by_rows) {
-      run(plan.kernel, a.slice_rows(first, last), b, beta, c.slice_rows(first, last));
+      run_in_halves(plan.kernel, a.slice_rows(first, last), b, beta, c.slice_rows(first, last));
     } else {
-      run(plan.kernel, a, b.slice_columns(first, last), beta, c.slice_columns(first, last));
+      run_in_halves(plan.kernel, a, b.slice_columns(first, last), beta, c.slice_columns(first, last));
     }
   };
   const Chunks chunks = chunks_of(plan.split, length);
