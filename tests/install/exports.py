@@ -10,28 +10,32 @@ import subprocess
 import sys
 
 
+def name_of(symbol):
+    """The qualified name of a demangled symbol, without template arguments, parameters and return type."""
+    while (bare := re.sub(r"<[^<>]*>", "", symbol)) != symbol:
+        symbol = bare
+    return symbol.split("(")[0].split(" ")[-1].split("[")[0]
+
+
 def main():
     headers = "\n".join(path.read_text(encoding="utf-8") for path in pathlib.Path(sys.argv[1]).rglob("*.h"))
     declared = set(re.findall(r"\w+", re.sub(r"//[^\n]*", "", headers)))
     failures = []
-    for library in sys.argv[2:]:
+    for library in map(pathlib.Path, sys.argv[2:]):
         listing = subprocess.run(["nm", "-DC", "--defined-only", library], check=True, capture_output=True, text=True)
         symbols = [line.split(maxsplit=2)[2] for line in listing.stdout.splitlines()]
-        own = [symbol for symbol in symbols if "rill::" in symbol]
+        own = [symbol for symbol in symbols if name_of(symbol).startswith("rill::")]
         for symbol in own:
-            name = re.sub(r"^(vtable for|typeinfo for|typeinfo name for|guard variable for) ", "", symbol)
-            internal = [word for word in re.findall(r"[A-Za-z_]\w*", name.split("(")[0]) if word not in declared | WORDS]
+            internal = [word for word in re.findall(r"\w+", name_of(symbol)) if word not in declared]
             if internal:
-                failures.append(f"{pathlib.Path(library).name}: {symbol}: no public header says {', '.join(internal)}")
-        print(f"{pathlib.Path(library).name}: {pathlib.Path(library).stat().st_size // 1024} KiB, {len(symbols)} symbols")
+                failures.append(f"{library.name}: {symbol}: no public header says {', '.join(internal)}")
+        print(f"{library.name}: {library.stat().st_size // 1024} KiB, {len(own)} of {len(symbols)} symbols are rill's")
         if not own:
-            failures.append(f"{library}: exports nothing of rill")
-    print("\n".join(failures))
+            failures.append(f"{library.name}: exports nothing of rill")
+    if failures:
+        print("\n".join(failures))
     return 1 if failures else 0
 
-
-# Words of demangled names that are C++'s own.
-WORDS = {"std", "operator", "const", "unsigned", "long", "int", "char", "float", "double", "bool", "void", "cxx11"}
 
 if __name__ == "__main__":
     sys.exit(main())
