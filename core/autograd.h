@@ -50,8 +50,10 @@ class NoGrad {
 /// Whether ops are recorded on this thread now.
 bool grad_enabled() noexcept;
 
-/// While it lives, every recorded op's results and gradients on this thread and in the chunks of its
-/// parallel_for are checked; the first that is not finite throws rill::Error naming the op.
+/// While it lives, every op's results on this thread and in the chunks of its parallel_for are checked for
+/// NaN, and the gradients that its backward function gives for NaN and infinity; the first one found throws
+/// rill::Error naming the op. Infinite results pass: masked_fill(scores, mask, -infinity) and log(0) ask for
+/// them.
 class DetectAnomaly {
  public:
   DetectAnomaly() noexcept;
@@ -214,11 +216,13 @@ struct NodeLayout {
   std::size_t lambda_offset;
   std::size_t bytes;
 };
+/// A node as if released: without a lambda, until attach().
 Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
                   void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept);
 /// The gradient of the one output of a node that runs.
 const Tensor& only_gradient(Node& node) noexcept;
-void attach(Node* node, std::span<Tensor> outputs) noexcept;
+/// Makes the outputs those of a node whose lambda is in place.
+void attach(Ref<Node> node, std::span<Tensor> outputs) noexcept;
 void watch(const char* name, std::span<const Tensor> outputs);
 
 template <class F>
@@ -226,7 +230,7 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
   using Lambda = std::decay_t<F>;
   static_assert(alignof(Lambda) <= 16);
   static constexpr auto lambda_of = [](Node& n) { return static_cast<Lambda*>(n.lambda()); };
-  Node* node = create_node(
+  Ref<Node> node = Ref<Node>::adopt(create_node(
       name, inputs, outputs, sizeof(Lambda),
       [](Node& n, Grads& d) {
         if constexpr (std::is_invocable_v<Lambda&, const Tensor&, Grads&>) {
@@ -235,9 +239,9 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
           (*lambda_of(n))(d.outputs(), d);
         }
       },
-      [](Node& n) noexcept { lambda_of(n)->~Lambda(); });
+      [](Node& n) noexcept { lambda_of(n)->~Lambda(); }));
   new (node->lambda()) Lambda(std::forward<F>(backward));
-  attach(node, outputs);
+  attach(std::move(node), outputs);
 }
 
 }  // namespace detail

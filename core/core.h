@@ -7,6 +7,7 @@
 #include <rill/core/error.h>
 #include <rill/core/format.h>
 #include <rill/core/gradcheck.h>
+#include <rill/core/io/checkpoint.h>
 #include <rill/core/io/safetensors.h>
 #include <rill/core/memory.h>
 #include <rill/core/ops.h>

@@ -7,7 +7,8 @@
 ///   gradient   `record(name, result, inputs, backward)`; `Saved` keeps a tensor for it (autograd.h)
 ///   pointwise  `unary` and `binary` make an op of its two formulas (ops/pointwise.h)
 ///   products   `matmul_into` of tensors (ops/matmul_into.h), `gemm` of a `MatrixView` (gemm/gemm.h),
-///              `packed` for a weight that is used many times (ops/packed_weight.h)
+///              `packed` for a weight that is used many times (ops/packed_weight.h), `linear` by a weight as
+///              it is stored (ops/stored_weight.h)
 ///   threads    `parallel_for` over chunks, `FlushDenormals` (parallel.h)
 ///   strides    `for_each_run` over arrays of one shape (strided.h)
 ///   kernels    RILL_KERNEL compiles a loop for each instruction set, RILL_INLINE what it calls
@@ -28,5 +29,6 @@
 #include <rill/core/ops/matmul_into.h>
 #include <rill/core/ops/packed_weight.h>
 #include <rill/core/ops/pointwise.h>
+#include <rill/core/ops/stored_weight.h>
 #include <rill/core/parallel.h>
 #include <rill/core/strided.h>

@@ -13,15 +13,56 @@
 namespace rill {
 namespace {
 
+/// A layout to check at: f is handed a view of a dense leaf.
+struct Layout {
+  const char* name;
+  Tensor (*leaf)(const Tensor& x);     ///< a tensor whose view has the elements of x
+  Tensor (*view)(const Tensor& leaf);  ///< of the leaf or of its gradient
+};
+
+Tensor whole(const Tensor& x) { return x; }
+
+Tensor turned(const Tensor& x) {
+  Dims order;
+  for (int d = x.dim() - 1; d >= 0; --d) order.push_back(d);
+  return x.permute(order);
+}
+
+Tensor odd_columns(const Tensor& x) { return x.slice(-1, 1, x.size(-1), 2); }
+
+Tensor spread(const Tensor& x) {
+  Shape wide = x.shape();
+  wide[-1] = 2 * wide[-1] + 1;
+  Tensor leaf = zeros(wide, x.dtype());
+  odd_columns(leaf).copy_(x);
+  return leaf;
+}
+
+constexpr Layout contiguous_layout{"contiguous", whole, whole};
+constexpr Layout transposed_layout{"transposed", turned, turned};
+constexpr Layout sliced_layout{"sliced", spread, odd_columns};
+
+std::string label(const GradcheckOptions& options, std::size_t input) {
+  return input < options.names.size() ? options.names[input] : fmt::format("input {}", input);
+}
+
 /// One check of f at one layout of its inputs.
 class Check {
  public:
-  Check(const GradcheckFunction& f, std::vector<Tensor> inputs, const GradcheckOptions& options)
-      : f_(f), inputs_(std::move(inputs)), options_(options) {}
+  Check(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Layout& layout,
+        const GradcheckOptions& options)
+      : f_(f), layout_(layout), options_(options) {
+    for (const Tensor& x : inputs) {
+      const bool plain = !x.defined() || x.dim() == 0 || !is_floating(x.dtype());
+      Tensor leaf = !x.defined() ? x : plain ? x.detach().clone() : layout.leaf(x.detach()).clone();
+      if (x.defined() && x.requires_grad()) leaf.set_requires_grad();
+      leaves_.push_back(leaf);
+      inputs_.push_back(plain ? leaf : layout.view(leaf));
+    }
+  }
 
-  void run(const char* layout, GradcheckReport& report) {
+  void run(GradcheckReport& report) {
     make_projection();
-    for (Tensor& input : inputs_) input.zero_grad();
     const std::vector<Tensor> outputs = f_(inputs_);
     std::vector<Tensor> roots, gradients;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -32,7 +73,7 @@ class Check {
     check(!roots.empty(), "gradcheck: no result depends on an input that wants a gradient");
     backward(roots, gradients);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i].requires_grad()) compare(i, layout, report);
+      if (leaves_[i].defined() && leaves_[i].requires_grad()) compare(i, report);
     }
   }
 
@@ -87,11 +128,16 @@ class Check {
     return (above - below) / (up - down);
   }
 
-  void compare(std::size_t i, const char* layout, GradcheckReport& report) {
+  /// The gradient that backward gave, in the shape of the input.
+  std::vector<double> analytic(std::size_t i) const {
+    const Tensor grad = leaves_[i].grad();
+    if (!grad.defined()) return std::vector<double>(static_cast<std::size_t>(inputs_[i].numel()), 0.0);
+    return (grad.dim() == 0 ? grad : layout_.view(grad)).to_vector();
+  }
+
+  void compare(std::size_t i, GradcheckReport& report) {
     const Tensor& input = inputs_[i];
-    const Tensor grad = input.grad();
-    const std::vector<double> analytic =
-        grad.defined() ? grad.to_vector() : std::vector<double>(static_cast<std::size_t>(input.numel()), 0.0);
+    const std::vector<double> gradient = analytic(i);
     for (std::int64_t flat = 0; flat < input.numel(); ++flat) {
       Dims index = Dims::filled(input.dim(), 0);
       std::int64_t offset = 0, rest = flat;
@@ -100,49 +146,26 @@ class Check {
         rest /= input.shape()[d];
         offset += index[d] * input.strides()[d];
       }
-      const double a = analytic[static_cast<std::size_t>(flat)];
+      const double a = gradient[static_cast<std::size_t>(flat)];
       const double n = numeric(input, offset);
       const double error = std::abs(a - n) / std::max({1.0, std::abs(a), std::abs(n)});
       ++report.elements;
       if (error <= report.worst) continue;  // false for NaN too
       report.worst = std::isnan(error) ? INFINITY : error;
-      report.message = fmt::format("input {} ({}) at {}: analytic {:.12g}, numeric {:.12g}, error {:.3g}", i,
-                                   layout, index, a, n, error);
+      report.input = i;
+      report.index = index;
+      report.message = fmt::format("{} {} ({}): analytic {:.12g}, numeric {:.12g}, error {:.3g}",
+                                   label(options_, i), index, layout_.name, a, n, error);
     }
   }
 
   const GradcheckFunction& f_;
-  std::vector<Tensor> inputs_;
+  const Layout& layout_;
   const GradcheckOptions& options_;
+  std::vector<Tensor> leaves_;
+  std::vector<Tensor> inputs_;
   std::vector<Tensor> weights_;
 };
-
-/// A leaf with the values of x that lies in memory as `strides_of(wide)` says.
-Tensor transposed_copy(const Tensor& x) {
-  Dims order;
-  for (int d = x.dim() - 1; d >= 0; --d) order.push_back(d);
-  return x.detach().permute(order).clone().permute(order).detach();
-}
-
-Tensor sliced_copy(const Tensor& x) {
-  Shape wide = x.shape();
-  const int last = x.dim() - 1;
-  wide[last] = 2 * wide[last] + 1;
-  Tensor view = zeros(wide, x.dtype()).slice(last, 1, wide[last], 2).detach();
-  return view.copy_(x.detach());
-}
-
-std::vector<Tensor> fresh(const std::vector<Tensor>& inputs, Tensor (*copy)(const Tensor&)) {
-  std::vector<Tensor> out;
-  for (const Tensor& x : inputs) {
-    Tensor y = x.defined() && x.dim() > 0 && is_floating(x.dtype()) ? copy(x)
-               : x.defined()                                        ? x.detach().clone()
-                                                                    : x;
-    if (x.defined() && x.requires_grad()) y.set_requires_grad();
-    out.push_back(y);
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -151,18 +174,16 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   bool any = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
-    check(inputs[i].dtype() == float64, "gradcheck: input {} is {}; central differences need float64", i,
-          name(inputs[i].dtype()));
+    check(inputs[i].dtype() == float64, "gradcheck: {} is {}; central differences need float64",
+          label(options, i), name(inputs[i].dtype()));
     any = any || inputs[i].requires_grad();
   }
   check(any, "gradcheck: no input wants a gradient; call set_requires_grad()");
   GradcheckReport report;
   report.worst = -1;
-  Check(f, fresh(inputs, [](const Tensor& x) { return x.detach().clone(); }), options)
-      .run("contiguous", report);
-  if (options.layouts) {
-    Check(f, fresh(inputs, transposed_copy), options).run("transposed", report);
-    Check(f, fresh(inputs, sliced_copy), options).run("sliced", report);
+  for (const Layout& layout : {contiguous_layout, transposed_layout, sliced_layout}) {
+    Check(f, inputs, layout, options).run(report);
+    if (!options.layouts) break;
   }
   report.worst = std::max(report.worst, 0.0);
   report.ok = report.worst <= options.tolerance;

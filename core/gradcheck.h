@@ -1,6 +1,7 @@
 /// Gradient checking by central differences, for ops, functions and modules of one's own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,16 +17,20 @@ namespace rill {
 struct GradcheckOptions {
   double eps = 3e-6;        ///< step, times max(1, |x|)
   double tolerance = 1e-7;  ///< largest allowed |analytic - numeric| / max(1, |analytic|, |numeric|)
-  bool layouts = true;      ///< repeat with each input as a transposed and as a sliced view
+  bool layouts = true;      ///< repeat with each input as a transposed and as a sliced view of a leaf
   std::uint64_t seed = 1;   ///< of the uneven projection of the outputs
+  /// Names of the inputs for reports and errors; "input 0" and so on for those beyond.
+  std::vector<std::string> names = {};
 };
 
 /// The result of gradcheck.
 struct GradcheckReport {
-  bool ok = false;            ///< no error above the tolerance
-  double worst = 0;           ///< the largest error met
-  std::string message;        ///< names input, index, analytic and numeric value of the worst element
-  std::int64_t elements = 0;  ///< gradients compared
+  bool ok = false;        ///< no error above the tolerance
+  double worst = 0;       ///< the largest error met
+  std::string message;    ///< the worst element: "weight [0, 2] (sliced): analytic 1, numeric 2, error 0.5"
+  std::size_t input = 0;  ///< which input that is an element of
+  Dims index;             ///< and where in it
+  std::int64_t elements = 0;                              ///< gradients compared
   explicit operator bool() const noexcept { return ok; }  ///< ok
 };
 

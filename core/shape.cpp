@@ -4,6 +4,10 @@
 
 namespace rill {
 
+void Dims::fail_index(std::int64_t i) const {
+  fail("shape: entry {} of {}, which has {} dimensions", i, *this, rank_);
+}
+
 std::int64_t numel(const Shape& shape) {
   std::int64_t product = 1;
   bool zero = false;
@@ -31,9 +35,11 @@ Strides contiguous_strides(const Shape& shape) noexcept {
 }
 
 int wrap_dim(const char* op, std::int64_t dim, int rank) {
-  const int span = std::max(rank, 1);
-  check(dim >= -span && dim < span, "{}: dimension {} is outside {}..{}", op, dim, -span, span - 1);
-  return static_cast<int>(dim < 0 ? dim + span : dim);
+  if (dim < -rank || dim >= rank) [[unlikely]] {
+    check(rank > 0, "{}: dimension {} of a tensor without dimensions; unsqueeze(0) gives it one", op, dim);
+    fail("{}: dimension {} is outside {}..{}", op, dim, -rank, rank - 1);
+  }
+  return static_cast<int>(dim < 0 ? dim + rank : dim);
 }
 
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {

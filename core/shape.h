@@ -1,6 +1,7 @@
-/// Sizes and strides: short lists of 64-bit numbers that live inline.
+/// Sizes and strides: short lists of 64-bit integers that live inline.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -12,7 +13,7 @@
 
 namespace rill {
 
-/// Up to `max_rank` numbers, one for each dimension; a value without heap memory.
+/// Up to `max_rank` integers, one for each dimension; a value without heap memory. Access is checked.
 class Dims {
  public:
   static constexpr int max_rank = 8;  ///< most dimensions of a tensor
@@ -25,48 +26,57 @@ class Dims {
     check(values.size() <= max_rank, "shape: {} dimensions; the most is {}", values.size(), max_rank);
     for (std::int64_t v : values) values_[static_cast<std::size_t>(rank_++)] = v;
   }
-  /// `rank` times `value`.
+  /// `value` repeated `rank` times.
   static Dims filled(int rank, std::int64_t value) {
     check(rank >= 0 && rank <= max_rank, "shape: {} dimensions; the most is {}", rank, max_rank);
     Dims d;
     d.rank_ = rank;
-    for (int i = 0; i < rank; ++i) d[i] = value;
+    std::fill_n(d.values_.begin(), rank, value);
     return d;
   }
 
   // --- access; size() counts the dimensions
   int size() const noexcept { return rank_; }
   bool empty() const noexcept { return rank_ == 0; }
-  std::int64_t& operator[](std::int64_t i) noexcept { return values_[static_cast<std::size_t>(i)]; }
-  std::int64_t operator[](std::int64_t i) const noexcept { return values_[static_cast<std::size_t>(i)]; }
-  std::int64_t back() const noexcept { return values_[static_cast<std::size_t>(rank_ - 1)]; }
+  /// Entry i, counted from the end when negative; throws outside -size() … size() - 1.
+  std::int64_t& operator[](std::int64_t i) { return values_[index(i)]; }
+  std::int64_t operator[](std::int64_t i) const { return values_[index(i)]; }
+  std::int64_t back() const { return (*this)[-1]; }
   const std::int64_t* begin() const noexcept { return values_.data(); }
   const std::int64_t* end() const noexcept { return values_.data() + rank_; }
 
   /// Appends v.
   void push_back(std::int64_t v) { insert(rank_, v); }
-  /// Puts v in front of dimension `at`.
+  /// Puts v before entry `at`, or last for at = size().
   void insert(int at, std::int64_t v) {
     check(rank_ < max_rank, "shape: more than {} dimensions", max_rank);
-    for (int i = rank_++; i > at; --i) (*this)[i] = (*this)[i - 1];
-    (*this)[at] = v;
+    check(at >= 0 && at <= rank_, "shape: an entry at {} of {} dimensions", at, rank_);
+    std::int64_t* const to = values_.data() + at;
+    std::copy_backward(to, values_.data() + rank_, values_.data() + rank_ + 1);
+    ++rank_;
+    *to = v;
   }
-  /// Takes dimension `at` out.
-  void erase(int at) noexcept {
-    for (int i = at; i + 1 < rank_; ++i) (*this)[i] = (*this)[i + 1];
+  /// Removes entry `at`.
+  void erase(int at) {
+    std::int64_t* const from = values_.data() + index(at);
+    std::copy(from + 1, values_.data() + rank_, from);
     --rank_;
   }
 
   /// Whether all numbers are the same.
   friend bool operator==(const Dims& a, const Dims& b) noexcept {
-    if (a.rank_ != b.rank_) return false;
-    for (int i = 0; i < a.rank_; ++i) {
-      if (a[i] != b[i]) return false;
-    }
-    return true;
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
  private:
+  std::size_t index(std::int64_t i) const {
+    const std::int64_t at = i < 0 ? i + rank_ : i;
+    if (static_cast<std::uint64_t>(at) >= static_cast<std::uint64_t>(rank_)) [[unlikely]]
+      fail_index(i);
+    return static_cast<std::size_t>(at);
+  }
+  [[noreturn]] void fail_index(std::int64_t i) const;
+
   std::array<std::int64_t, max_rank> values_{};
   int rank_ = 0;
 };
@@ -80,8 +90,8 @@ std::int64_t numel(const Shape& shape);
 /// Row-major strides: the last dimension has stride 1.
 Strides contiguous_strides(const Shape& shape) noexcept;
 
-/// `dim` counted from the end when negative; throws "op: dimension …" outside -rank … rank-1 (rank 0 counts
-/// as 1).
+/// `dim` counted from the end when negative; throws "op: dimension …" outside -rank … rank - 1, and so for
+/// every dim of rank 0. An op for which a scalar is like a tensor of one element passes max(rank, 1).
 int wrap_dim(const char* op, std::int64_t dim, int rank);
 
 /// The shape of a broadcast with b by NumPy's rule: sizes agree from the right or are 1; throws with both

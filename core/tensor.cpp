@@ -111,28 +111,49 @@ Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
 }
 
 namespace {
-void check_count(std::size_t values, const Shape& shape) {
-  check(static_cast<std::int64_t>(values) == numel(shape),
-        "tensor: {} values do not fill shape {} of {} elements", values, shape, numel(shape));
+void check_count(std::size_t elements, const Shape& shape) {
+  check(static_cast<std::int64_t>(elements) == numel(shape),
+        "tensor: {} values do not fill shape {} of {} elements", elements, shape, numel(shape));
 }
 }  // namespace
 
+namespace detail {
+
 template <class T>
-Tensor tensor(std::span<const T> values, const Shape& shape) {
-  check_count(values.size(), shape);
+Tensor tensor_of(std::span<const T> elements, const Shape& shape) {
+  check_count(elements.size(), shape);
   Tensor t = empty(shape, dtype_of<T>);
-  std::copy(values.begin(), values.end(), detail::raw<T>(t));
+  std::copy(elements.begin(), elements.end(), raw<T>(t));
   return t;
 }
-template Tensor tensor(std::span<const float>, const Shape&);
-template Tensor tensor(std::span<const double>, const Shape&);
-template Tensor tensor(std::span<const std::int64_t>, const Shape&);
-template Tensor tensor(std::span<const bool>, const Shape&);
+template Tensor tensor_of(std::span<const float>, const Shape&);
+template Tensor tensor_of(std::span<const double>, const Shape&);
+template Tensor tensor_of(std::span<const std::int64_t>, const Shape&);
+template Tensor tensor_of(std::span<const bool>, const Shape&);
 
-Tensor tensor(const std::vector<bool>& values, const Shape& shape) {
-  check_count(values.size(), shape);
+Tensor tensor_of(const std::vector<bool>& elements, const Shape& shape) {
+  check_count(elements.size(), shape);
   Tensor t = empty(shape, boolean);
-  std::copy(values.begin(), values.end(), detail::raw<bool>(t));
+  std::copy(elements.begin(), elements.end(), raw<bool>(t));
+  return t;
+}
+
+}  // namespace detail
+
+Tensor tensor(std::initializer_list<detail::Literal> elements, const Shape& shape) {
+  check_count(elements.size(), shape);
+  const auto has = [&](DType dtype) {
+    return std::any_of(elements.begin(), elements.end(), [&](const auto& e) { return e.dtype() == dtype; });
+  };
+  const DType dtype = has(float64)                       ? float64
+                      : has(float32) || !elements.size() ? float32
+                      : has(int64)                       ? int64
+                                                         : boolean;
+  Tensor t = empty(shape, dtype);
+  visit(dtype, [&]<class T>(Type<T>) {
+    std::transform(elements.begin(), elements.end(), detail::raw<T>(t),
+                   [](const detail::Literal& e) { return e.as<T>(); });
+  });
   return t;
 }
 
@@ -161,6 +182,11 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
         op_name());
   check(!wanted || is_floating(dtype()), "set_requires_grad: dtype {} has no gradient; use .to(float32)",
         name(dtype()));
+  check(!wanted || impl().base || is_contiguous(),
+        "set_requires_grad: a leaf is contiguous, not a view of shape {} with strides {}; use .clone(), or "
+        "mark "
+        "the tensor it is a view of",
+        shape(), strides());
   (impl().base ? *impl().base : impl()).requires_grad = wanted;
   return *this;
 }

@@ -3,8 +3,13 @@
 /// Copying a Tensor shares it, `clone()` copies the data. Views (reshape, transpose, narrow, …) share the
 /// bytes. float32, float64, int64 and boolean; no implicit promotion. Sizes of 0 work everywhere. The
 /// differentiable ops are free functions in ops.h; the methods here are access, autograd state, views and
-/// in-place changes. Threads: distinct tensors may be used from distinct threads, and one tensor may be read
-/// from several.
+/// in-place changes.
+///
+/// Threads: a Tensor is as safe as a std::shared_ptr. Any number of threads may at once read the same
+/// elements (const access, ops, new views) and copy or drop handles of their own. Whoever writes needs every
+/// other thread to stay away meanwhile: from the storage that all views share for mutable access and in-place
+/// ops, from the tensor for set_requires_grad, set_grad, zero_grad and register_hook, from the handle for an
+/// assignment to it. Backward passes: see autograd.h.
 #pragma once
 
 #include <atomic>
@@ -12,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,7 +65,7 @@ struct TensorImpl : RefCounted {
   static void destroy(TensorImpl* impl) noexcept;
 };
 
-/// A view of a dense array with n dimensions; a handle: copies share the data.
+/// A strided view of an array with n dimensions; a handle: copies share the data.
 class Tensor {
  public:
   Tensor() = default;
@@ -83,7 +89,7 @@ class Tensor {
   std::int64_t size(std::int64_t d) const { return shape()[wrap_dim("size", d, dim())]; }
   std::int64_t stride(std::int64_t d) const { return strides()[wrap_dim("stride", d, dim())]; }
   std::int64_t numel() const { return impl().numel; }
-  bool is_contiguous() const { return impl().contiguous; }  ///< row-major without gaps
+  bool is_contiguous() const { return impl().contiguous; }  ///< dense and row-major
 
   // --- access
   /// The first element, read-only. T must be the C++ type of dtype().
@@ -127,8 +133,8 @@ class Tensor {
   // --- autograd
   /// True for a leaf that wants its gradient and for every result computed from one.
   bool requires_grad() const { return impl().node || leaf_impl().requires_grad; }
-  /// Marks a leaf: backward() will fill grad(). Only floating dtypes; a result of an op cannot be marked. →
-  /// *this. Of a part: of the whole array it belongs to, as for the gates of a RAU.
+  /// Marks a leaf: backward() will fill grad(). Only floating dtypes and contiguous tensors; a result of an
+  /// op cannot be marked. → *this. Of a part: of the whole array it belongs to, as for the gates of a RAU.
   Tensor& set_requires_grad(bool wanted = true);
   bool is_leaf() const { return !impl().node; }
   /// The accumulated gradient; undefined before the first backward(). Of a part: the same view of its base's
@@ -145,8 +151,12 @@ class Tensor {
   /// The same data outside the graph.
   Tensor detach() const;
   /// Calls `hook` with this tensor's whole gradient during backward; a defined result replaces the gradient.
-  /// The hook must not change its argument, which others may share. One registered during a pass begins with
-  /// the next.
+  /// The hook must not change its argument, which others may share, nor run the graph that called it. One
+  /// registered during a pass begins with the next.
+  ///
+  /// A result drops its hooks when backward has freed its graph, so a hook may hold the tensor it belongs to;
+  /// without a backward pass, or on a leaf, that is a cycle that is never freed: hold detach() instead, which
+  /// shares the data alone.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
   /// For a layer that stores several parameters in one array: `view` (a view of the leaf *this*) as a leaf of
   /// its own whose gradient is the same view of this leaf's gradient.
@@ -215,31 +225,87 @@ Tensor empty_like(const Tensor& x);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 
-/// A tensor of `shape` holding a copy of `values` in row-major order; throws when the counts differ.
+namespace detail {
+
+/// A C++ type of elements: float, double, bool or an integer, which becomes int64.
 template <class T>
-[[gnu::visibility("default")]] Tensor tensor(std::span<const T> values, const Shape& shape);
-/// The same of a vector.
+concept Element = std::same_as<T, float> || std::same_as<T, double> ||
+    (std::integral<T> && !std::same_as<T, char>);
+/// A vector, array, span or the like of elements.
+template <class R>
+concept Elements = requires(const R& r) {
+  std::span(r);
+  requires Element<typename decltype(std::span(r))::value_type>;
+};
+
+/// An element in a list in braces, which may be of several types.
+class Literal {
+ public:
+  template <Element T>
+  Literal(T value) : real_(static_cast<double>(value)) {
+    if constexpr (std::floating_point<T> || std::same_as<T, bool>) {
+      dtype_ = dtype_of<T>;
+      whole_ = std::same_as<T, bool> && value;
+    } else {
+      check(std::in_range<std::int64_t>(value), "tensor: {} is no value of int64", value);
+      whole_ = static_cast<std::int64_t>(value);
+    }
+  }
+
+  DType dtype() const noexcept { return dtype_; }
+  template <class T>
+  T as() const noexcept {
+    return std::integral<T> ? static_cast<T>(whole_) : static_cast<T>(real_);
+  }
+
+ private:
+  double real_;
+  std::int64_t whole_ = 0;
+  DType dtype_ = int64;
+};
+
+/// A tensor with a copy of the elements; T is the C++ type of a dtype.
 template <class T>
-Tensor tensor(const std::vector<T>& values, const Shape& shape) {
-  return tensor(std::span<const T>(values), shape);
+[[gnu::visibility("default")]] Tensor tensor_of(std::span<const T> elements, const Shape& shape);
+Tensor tensor_of(const std::vector<bool>& elements, const Shape& shape);
+
+}  // namespace detail
+
+/// A tensor of `shape` with a copy of the elements in row-major order; throws when the counts differ. Its
+/// dtype is that of the elements, the widest of boolean, int64, float32 and float64 where they are mixed:
+/// tensor({0.0, -INFINITY}) is float64, tensor({1, 2}) int64, tensor<float>({1, 2}) float32.
+Tensor tensor(std::initializer_list<detail::Literal> elements, const Shape& shape);
+template <detail::Elements R>
+Tensor tensor(const R& elements, const Shape& shape) {
+  using T = typename decltype(std::span(elements))::value_type;
+  if constexpr (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, std::int64_t>) {
+    std::vector<std::int64_t> wide;
+    for (const T element : elements) wide.push_back(detail::Literal(element).template as<std::int64_t>());
+    return detail::tensor_of(std::span<const std::int64_t>(wide), shape);
+  } else {
+    return detail::tensor_of(std::span<const T>(elements), shape);
+  }
 }
-/// The same of a list in braces.
-template <class T>
-Tensor tensor(std::initializer_list<T> values, const Shape& shape) {
-  return tensor(std::span<const T>(values.begin(), values.size()), shape);
+template <std::same_as<bool> T>
+Tensor tensor(const std::vector<T>& elements, const Shape& shape) {
+  return detail::tensor_of(elements, shape);
 }
-/// The same of booleans.
-Tensor tensor(const std::vector<bool>& values, const Shape& shape);
-/// Integers of other types, as in tensor({1, 2, 3}), become int64.
-template <std::integral T>
-requires(!std::same_as<T, bool> && !std::same_as<T, std::int64_t>) Tensor
-    tensor(std::span<const T> values, const Shape& shape) {
-  return tensor(std::vector<std::int64_t>(values.begin(), values.end()), shape);
+template <detail::Element T>
+Tensor tensor(std::initializer_list<T> elements, const Shape& shape) {
+  return tensor(std::span(elements.begin(), elements.size()), shape);
 }
-/// A one-dimensional tensor of the values.
-template <class T>
-Tensor tensor(std::initializer_list<T> values) {
-  return tensor(values, Shape{static_cast<std::int64_t>(values.size())});
+/// The same with one dimension.
+inline Tensor tensor(std::initializer_list<detail::Literal> elements) {
+  return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
+}
+template <detail::Element T>
+Tensor tensor(std::initializer_list<T> elements) {
+  return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
+}
+template <class R>
+requires requires(const R& elements) { tensor(elements, Shape{}); }
+Tensor tensor(const R& elements) {
+  return tensor(elements, Shape{static_cast<std::int64_t>(std::size(elements))});
 }
 /// A tensor without dimensions.
 Tensor scalar(double value, DType dtype = float32);

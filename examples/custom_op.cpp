@@ -1,4 +1,4 @@
-// Ops of one's own, in both forms, proven by the gradient check.
+// Custom ops, in both forms, verified by the gradient check.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace {
 
 using rill::Tensor;
 
-/// Pointwise: declare the two formulas; loops, broadcasting, SIMD and threads come with `unary`.
+/// Pointwise: declare the two formulas; `unary` supplies loops, SIMD and threads.
 /// mish(x) = x · tanh(softplus(x)) (Misra 2019).
 struct Mish {
   static constexpr const char* name = "mish";
@@ -29,8 +29,8 @@ struct Mish {
 
 Tensor mish(const Tensor& x) { return rill::unary(Mish{}, x); }
 
-/// Anything else: compute the result, then `record` how gradients go back.
-/// Sum of squared differences of neighbours along the last dimension: x [.., N] → [].
+/// Anything else: compute the result, then `record` the backward pass.
+/// The sum of squared differences of neighbours along the last dimension: x [.., N] → [].
 Tensor roughness(const Tensor& x) {
   const auto neighbours = [](const Tensor& t) {
     const std::int64_t n = t.size(-1) - 1;

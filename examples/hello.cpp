@@ -1,4 +1,4 @@
-// The first steps: tensors, a gradient, and a line fitted to noisy points.
+// First steps: tensors, a gradient, and a line fitted to noisy points.
 #include <fmt/format.h>
 
 #include <rill/rill.h>
@@ -11,7 +11,7 @@ int main() try {
   rill::sum(x * x).backward();
   fmt::print("x      = {}\ndx     = {}\n\n", x, x.grad());
 
-  // A line y = 2x - 1 through noisy points, found by a linear layer.
+  // A linear layer fits the line y = 2x - 1 to noisy points.
   rill::Rng rng(1);
   const rill::Tensor inputs = rill::randn({64, 1}, rng);
   const rill::Tensor targets = 2.0 * inputs - 1.0 + 0.1 * rill::randn({64, 1}, rng);
@@ -24,7 +24,8 @@ int main() try {
     adam.step();
     if (step % 25 == 0) fmt::print("step {:3}  loss {:.4f}\n", step, loss.item());
   }
-  fmt::print("\ny = {:.2f} x + {:.2f}  (made with 2 and -1)\n", line.weight().item(), line.bias().item());
+  fmt::print("\ny = {:.2f} x + {:.2f}  (the points have 2 and -1)\n", line.weight().item(),
+             line.bias().item());
   return 0;
 } catch (const rill::Error& error) {
   fmt::print(stderr, "hello: {}\n", error.what());

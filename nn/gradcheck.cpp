@@ -6,49 +6,49 @@
 namespace rill::nn {
 namespace {
 
-/// Finds the handles that a module holds of its arrays; tied ones share an array.
+/// Finds the handles that a module holds of its leaves; tied ones share a leaf.
 class Handles final : public Members {
  public:
-  explicit Handles(const Module& module) { module.members(*this); }
+  explicit Handles(Module& module) { module.members(*this); }
 
-  std::vector<std::pair<Tensor*, std::size_t>> found;  // with the place of the array in parameters()
-  std::vector<Tensor> arrays;
+  std::vector<std::pair<Tensor*, std::size_t>> found;  // with the index of the leaf in parameters()
+  std::vector<Tensor> leaves;
 
  protected:
-  void on_parameter(const std::string&, const Tensor& array, const View*) override {
-    const auto same =
-        std::find_if(arrays.begin(), arrays.end(), [&](const Tensor& a) { return a.ref() == array.ref(); });
-    const auto place = static_cast<std::size_t>(same - arrays.begin());
-    if (same == arrays.end()) arrays.push_back(array);
+  void on_parameter(const std::string&, Tensor& leaf, const View*) override {
+    const auto same = std::find_if(leaves.begin(), leaves.end(),
+                                   [&](const Tensor& known) { return known.ref() == leaf.ref(); });
+    const auto index = static_cast<std::size_t>(same - leaves.begin());
+    if (same == leaves.end()) leaves.push_back(leaf);
     for (const auto& [handle, known] : found) {
-      if (handle == &array) return;  // several parameters in one array
+      if (handle == &leaf) return;  // several parameters in one leaf
     }
-    found.emplace_back(const_cast<Tensor*>(&array), place);
+    found.emplace_back(&leaf, index);
   }
 };
 
 }  // namespace
 
-Substitution::Substitution(const Module& module, std::span<const Tensor> values) {
+Substitution::Substitution(Module& module, std::span<const Tensor> values) {
   const Handles handles(module);
-  check(values.size() == handles.arrays.size(),
-        "Substitution: {} tensors for a module with {} arrays of parameters", values.size(),
-        handles.arrays.size());
+  check(values.size() == handles.leaves.size(), "Substitution: {} tensors for a module with {} parameters",
+        values.size(), handles.leaves.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    check(values[i].shape() == handles.arrays[i].shape(), "Substitution: tensor {} is {}, the module's {}", i,
-          values[i].shape(), handles.arrays[i].shape());
+    check(values[i].shape() == handles.leaves[i].shape(), "Substitution: tensor {} is {}, the module's {}", i,
+          values[i].shape(), handles.leaves[i].shape());
   }
-  for (const auto& [handle, place] : handles.found)
-    originals_.emplace_back(handle, std::exchange(*handle, values[place]));
+  for (const auto& [handle, index] : handles.found)
+    originals_.emplace_back(handle, std::exchange(*handle, values[index]));
 }
 
 Substitution::~Substitution() {
   for (auto& [handle, original] : originals_) *handle = original;
 }
 
-GradcheckReport gradcheck(const Module& module, const GradcheckFunction& f, const std::vector<Tensor>& inputs,
+GradcheckReport gradcheck(Module& module, const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options) {
-  std::vector<Tensor> all = module.parameters();
+  const std::vector<Parameter> parameters = module.parameters();
+  std::vector<Tensor> all(parameters.begin(), parameters.end());
   const auto count = static_cast<std::ptrdiff_t>(all.size());
   all.insert(all.end(), inputs.begin(), inputs.end());
   return rill::gradcheck(

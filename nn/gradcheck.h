@@ -12,13 +12,12 @@
 
 namespace rill::nn {
 
-/// While it lives, a module computes with other tensors in place of its arrays of parameters (those of
-/// `Module::parameters`, in that order), so that results are a function of them, with gradients. They may
-/// have any layout and dtype. The module must not be moved meanwhile. Throws when their number or shapes do
-/// not fit.
+/// While it lives, a module computes with other tensors in place of its leaves (`Module::parameters`, in that
+/// order), so that results are a function of them, with gradients. They may have any layout and dtype. The
+/// module must not be moved meanwhile. Throws when their number or shapes do not fit.
 class Substitution {
  public:
-  Substitution(const Module& module, std::span<const Tensor> values);
+  Substitution(Module& module, std::span<const Tensor> values);
   ~Substitution();
   Substitution(const Substitution&) = delete;
   Substitution& operator=(const Substitution&) = delete;
@@ -30,8 +29,8 @@ class Substitution {
 /// rill::gradcheck of a module: `f` uses the module on `inputs` (float64, and other dtypes passed through)
 /// and gives one or more results; their gradients are checked for every input that requires one and for every
 /// parameter. The module must be float64 (`to`) and repeat itself: no dropout while training.
-GradcheckReport gradcheck(const Module& module, const GradcheckFunction& f,
-                          const std::vector<Tensor>& inputs = {}, const GradcheckOptions& options = {});
+GradcheckReport gradcheck(Module& module, const GradcheckFunction& f, const std::vector<Tensor>& inputs = {},
+                          const GradcheckOptions& options = {});
 
 }  // namespace rill::nn
 

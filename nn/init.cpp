@@ -11,20 +11,34 @@
 namespace rill::nn::init {
 namespace {
 
-/// Lets `fill(T* to, n)` write the elements of w in row-major order.
+/// Calls f(w) for each tensor to be filled.
 template <class F>
-Tensor fill(const char* op, Tensor w, F&& fill) {
+Tensor fill_each(const Target& target, F&& f) {
   const NoGrad no_grad;
+  for (const Tensor& w : target.parts()) f(w);
+  return target.given();
+}
+
+/// Lets `write(T* to, n)` write the elements of w in row-major order.
+template <class F>
+void fill(const char* op, Tensor w, F&& write) {
   visit_floating(op, w.dtype(), [&]<class T>(Type<T>) {
     if (w.is_contiguous() && w.is_leaf()) {
-      fill(w.mutable_data<T>(), w.numel());
+      write(w.mutable_data<T>(), w.numel());
     } else {
       Tensor values = empty(w.shape(), w.dtype());
-      fill(values.mutable_data<T>(), values.numel());
+      write(values.mutable_data<T>(), values.numel());
       w.copy_(values);
     }
   });
-  return w;
+}
+
+void fill_uniform(const char* op, const Tensor& w, double lo, double hi, Rng& rng) {
+  fill(op, w, [&](auto* to, std::int64_t n) { rng.fill_uniform(to, n, lo, hi); });
+}
+
+void fill_normal(const char* op, const Tensor& w, double mean, double deviation, Rng& rng) {
+  fill(op, w, [&](auto* to, std::int64_t n) { rng.fill_normal(to, n, mean, deviation); });
 }
 
 struct Fans {
@@ -72,32 +86,35 @@ std::vector<Row> orthonormal_rows(std::size_t count, std::size_t length, Rng& rn
 
 }  // namespace
 
-Tensor constant_(Tensor w, double value) {
-  const NoGrad no_grad;
-  w.fill_(value);
-  return w;
+Tensor constant_(const Target& target, double value) {
+  return fill_each(target, [&](Tensor w) { w.fill_(value); });
 }
-Tensor zeros_(Tensor w) { return constant_(std::move(w), 0); }
-Tensor ones_(Tensor w) { return constant_(std::move(w), 1); }
+Tensor zeros_(const Target& w) { return constant_(w, 0); }
+Tensor ones_(const Target& w) { return constant_(w, 1); }
 
-Tensor uniform_(Tensor w, double lo, double hi, Rng& rng) {
-  return fill("uniform_", std::move(w), [&](auto* to, std::int64_t n) { rng.fill_uniform(to, n, lo, hi); });
+Tensor uniform_(const Target& target, double lo, double hi, Rng& rng) {
+  return fill_each(target, [&](const Tensor& w) { fill_uniform("uniform_", w, lo, hi, rng); });
 }
 
-Tensor normal_(Tensor w, double mean, double deviation, Rng& rng) {
-  return fill("normal_", std::move(w),
-              [&](auto* to, std::int64_t n) { rng.fill_normal(to, n, mean, deviation); });
+Tensor normal_(const Target& target, double mean, double deviation, Rng& rng) {
+  return fill_each(target, [&](const Tensor& w) { fill_normal("normal_", w, mean, deviation, rng); });
 }
 
-Tensor xavier_uniform_(Tensor w, Rng& rng, double gain) {
-  const Fans f = fans("xavier_uniform_", w);
-  const double bound = gain * std::sqrt(6 / std::max(f.in + f.out, 1.0));
-  return uniform_(std::move(w), -bound, bound, rng);
+Tensor xavier_uniform_(const Target& target, Rng& rng, double gain) {
+  constexpr const char* op = "xavier_uniform_";
+  return fill_each(target, [&](const Tensor& w) {
+    const Fans f = fans(op, w);
+    const double bound = gain * std::sqrt(6 / std::max(f.in + f.out, 1.0));
+    fill_uniform(op, w, -bound, bound, rng);
+  });
 }
 
-Tensor xavier_normal_(Tensor w, Rng& rng, double gain) {
-  const Fans f = fans("xavier_normal_", w);
-  return normal_(std::move(w), 0, gain * std::sqrt(2 / std::max(f.in + f.out, 1.0)), rng);
+Tensor xavier_normal_(const Target& target, Rng& rng, double gain) {
+  constexpr const char* op = "xavier_normal_";
+  return fill_each(target, [&](const Tensor& w) {
+    const Fans f = fans(op, w);
+    fill_normal(op, w, 0, gain * std::sqrt(2 / std::max(f.in + f.out, 1.0)), rng);
+  });
 }
 
 double gain(Nonlinearity nonlinearity, double negative_slope) {
@@ -115,33 +132,48 @@ double gain(Nonlinearity nonlinearity, double negative_slope) {
   return 1;
 }
 
-Tensor kaiming_uniform_(Tensor w, Rng& rng, KaimingOptions options) {
-  const double bound = gain(options.nonlinearity, options.negative_slope) *
-                       std::sqrt(3 / std::max(fan("kaiming_uniform_", w, options.fan), 1.0));
-  return uniform_(std::move(w), -bound, bound, rng);
+Tensor kaiming_uniform_(const Target& target, Rng& rng, KaimingOptions options) {
+  constexpr const char* op = "kaiming_uniform_";
+  return fill_each(target, [&](const Tensor& w) {
+    const double bound = gain(options.nonlinearity, options.negative_slope) *
+                         std::sqrt(3 / std::max(fan(op, w, options.fan), 1.0));
+    fill_uniform(op, w, -bound, bound, rng);
+  });
 }
 
-Tensor kaiming_normal_(Tensor w, Rng& rng, KaimingOptions options) {
-  const double deviation = gain(options.nonlinearity, options.negative_slope) /
-                           std::sqrt(std::max(fan("kaiming_normal_", w, options.fan), 1.0));
-  return normal_(std::move(w), 0, deviation, rng);
+Tensor kaiming_normal_(const Target& target, Rng& rng, KaimingOptions options) {
+  constexpr const char* op = "kaiming_normal_";
+  return fill_each(target, [&](const Tensor& w) {
+    const double deviation = gain(options.nonlinearity, options.negative_slope) /
+                             std::sqrt(std::max(fan(op, w, options.fan), 1.0));
+    fill_normal(op, w, 0, deviation, rng);
+  });
 }
 
-Tensor orthogonal_(Tensor w, Rng& rng, double gain) {
-  check(w.dim() >= 2,
-        "orthogonal_: a tensor of shape {} has no rows and columns; it needs 2 dimensions or more",
-        w.shape());
-  const auto rows = static_cast<std::size_t>(w.size(0));
-  return fill("orthogonal_", std::move(w), [&]<class T>(T* to, std::int64_t n) {
-    if (n == 0) return;
-    const std::size_t columns = static_cast<std::size_t>(n) / rows;
-    const bool wide = rows <= columns;
-    const auto vectors = orthonormal_rows(std::min(rows, columns), std::max(rows, columns), rng);
-    for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t j = 0; j < columns; ++j) {
-        to[i * columns + j] = static_cast<T>(gain * (wide ? vectors[i][j] : vectors[j][i]));
-      }
+namespace {
+
+template <class T>
+void orthogonal_matrix(std::size_t rows, std::size_t columns, double gain, Rng& rng, T* to) {
+  const bool wide = rows <= columns;
+  const auto vectors = orthonormal_rows(std::min(rows, columns), std::max(rows, columns), rng);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      to[i * columns + j] = static_cast<T>(gain * (wide ? vectors[i][j] : vectors[j][i]));
     }
+  }
+}
+
+}  // namespace
+
+Tensor orthogonal_(const Target& target, Rng& rng, double gain) {
+  return fill_each(target, [&](const Tensor& w) {
+    check(w.dim() >= 2,
+          "orthogonal_: a tensor of shape {} has no rows and columns; it needs 2 dimensions or more",
+          w.shape());
+    const auto rows = static_cast<std::size_t>(w.size(0));
+    fill("orthogonal_", w, [&](auto* to, std::int64_t n) {
+      if (n > 0) orthogonal_matrix(rows, static_cast<std::size_t>(n) / rows, gain, rng, to);
+    });
   });
 }
 

@@ -1,30 +1,51 @@
 /// Initial values of parameters, with PyTorch's names and formulas.
 ///
-/// Each function fills `w` in place, of any layout (views and parts are written through their strides), in
-/// row-major order of `w`, float32 or float64, without recording, and returns it. The same seed gives the
-/// same numbers on every machine. Fans are those of a weight [out, in, …]: fan_in = in · receptive field,
-/// fan_out = out · receptive field. Each throws for a tensor that is not floating or was computed by an op.
+/// Each function fills `w` in place, of any layout, in row-major order of `w`, float32 or float64, without
+/// recording, and returns it. Given a leaf of a module (`Module::parameters`), it fills each parameter that
+/// the leaf stores, in PyTorch's shape and with that shape's fans. The same seed gives the same values on
+/// every machine. Fans are those of a weight [out, in, …]: fan_in = in · receptive field, fan_out = out ·
+/// receptive field. Each throws for a tensor that is not floating or was computed by an op.
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include <rill/core/random.h>
 #include <rill/core/tensor.h>
+#include <rill/nn/module.h>
 
 #pragma GCC visibility push(default)
 
 namespace rill::nn::init {
 
-Tensor zeros_(Tensor w);
-Tensor ones_(Tensor w);
-Tensor constant_(Tensor w, double value);
-Tensor uniform_(Tensor w, double lo, double hi, Rng& rng);  ///< in [lo, hi)
-Tensor normal_(Tensor w, double mean, double deviation, Rng& rng);
+/// What an init function fills: a tensor, a parameter by name, or each parameter that a leaf stores.
+class Target {
+ public:
+  Target(const Tensor& w) : given_(w), parts_{w} {}
+  Target(const ParameterView& w) : given_(w), parts_{w.detach()} {}
+  Target(const Parameter& leaf) : given_(leaf) {
+    for (const auto& [name, view] : leaf.views) parts_.push_back(view.detach());
+  }
+
+  const Tensor& given() const noexcept { return given_; }
+  const std::vector<Tensor>& parts() const noexcept { return parts_; }
+
+ private:
+  Tensor given_;
+  std::vector<Tensor> parts_;
+};
+
+Tensor zeros_(const Target& w);
+Tensor ones_(const Target& w);
+Tensor constant_(const Target& w, double value);
+Tensor uniform_(const Target& w, double lo, double hi, Rng& rng);  ///< in [lo, hi)
+Tensor normal_(const Target& w, double mean, double deviation, Rng& rng);
 
 /// Uniform in ±gain · √(6 / (fan_in + fan_out)) (Glorot and Bengio 2010). w has at least 2 dimensions.
-Tensor xavier_uniform_(Tensor w, Rng& rng, double gain = 1);
+Tensor xavier_uniform_(const Target& w, Rng& rng, double gain = 1);
 /// Normal with deviation gain · √(2 / (fan_in + fan_out)).
-Tensor xavier_normal_(Tensor w, Rng& rng, double gain = 1);
+Tensor xavier_normal_(const Target& w, Rng& rng, double gain = 1);
 
 enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu };
 enum class Fan : std::uint8_t { in, out };
@@ -36,14 +57,14 @@ struct KaimingOptions {
 /// The factor by which a non-linearity shrinks the deviation: 1, 1, 5/3, √2, √(2 / (1 + slope²)).
 double gain(Nonlinearity nonlinearity, double negative_slope = 0.01);
 /// Uniform in ±gain · √(3 / fan) (He et al. 2015). w has at least 2 dimensions.
-Tensor kaiming_uniform_(Tensor w, Rng& rng, KaimingOptions options = {});
+Tensor kaiming_uniform_(const Target& w, Rng& rng, KaimingOptions options = {});
 /// Normal with deviation gain / √fan.
-Tensor kaiming_normal_(Tensor w, Rng& rng, KaimingOptions options = {});
+Tensor kaiming_normal_(const Target& w, Rng& rng, KaimingOptions options = {});
 
 /// A random matrix with orthonormal rows or columns (whichever are fewer), times gain (Saxe et al. 2014): the
 /// Q of a normal matrix with the signs that make R's diagonal positive, so that it is uniform over all such
 /// matrices. w [rows, …] counts as [rows, rest]; at least 2 dimensions.
-Tensor orthogonal_(Tensor w, Rng& rng, double gain = 1);
+Tensor orthogonal_(const Target& w, Rng& rng, double gain = 1);
 
 }  // namespace rill::nn::init
 

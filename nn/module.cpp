@@ -6,72 +6,66 @@
 
 #include <fmt/format.h>
 
-#include <rill/core/io/safetensors.h>
-
 namespace rill::nn {
 namespace {
 
-/// A named tensor of a module: the array that stores it and the view of it that bears the name.
+/// A named tensor of a module: the leaf that stores it and the view of it that bears the name.
 struct Entry {
   std::string name;
-  Tensor array;
+  Tensor leaf;
   Tensor view;
   bool trained;
 };
 
-bool same_numbers(const Tensor& a, const Tensor& b) {
+bool same_elements(const Tensor& a, const Tensor& b) {
   return a.impl().storage == b.impl().storage && a.impl().offset == b.impl().offset &&
          a.shape() == b.shape() && a.strides() == b.strides();
 }
 
-/// Everything a module lists, in order.
+/// Everything a module lists, in order. Views are recorded or not as the mode of the caller is.
 class Walk final : public Members {
  public:
-  explicit Walk(const Module& root) { (*this)("", root); }
+  /// `members` is not const, since walks that load or convert change what it lists. Those that only read come
+  /// through here from a const module, too; this is the one place where its constness is cast away.
+  explicit Walk(const Module& root) { (*this)("", const_cast<Module&>(root)); }
 
   std::vector<Entry> entries;
-  std::vector<std::pair<std::string, const std::uint64_t*>> counters;
-  std::vector<const Module*> modules;
+  std::vector<std::pair<std::string, Counter>> counters;
+  std::vector<Module*> modules;
 
   /// The entry that entry i repeats under another name, or i itself.
   std::size_t first_of(std::size_t i) const {
     std::size_t first = 0;
-    while (!same_numbers(entries[first].view, entries[i].view)) ++first;
+    while (!same_elements(entries[first].view, entries[i].view)) ++first;
     return first;
   }
 
-  /// Every stored array once.
+  /// Every leaf once, and every buffer if asked for.
   std::vector<Tensor> arrays(bool with_buffers) const {
     std::vector<Tensor> all;
     std::set<const TensorImpl*> seen;
     for (const Entry& e : entries) {
-      if ((e.trained || with_buffers) && seen.insert(e.array.ref().get()).second) all.push_back(e.array);
+      if ((e.trained || with_buffers) && seen.insert(e.leaf.ref().get()).second) all.push_back(e.leaf);
     }
     return all;
   }
 
  protected:
-  void on_parameter(const std::string& name, const Tensor& array, const View* view) override {
+  void on_parameter(const std::string& name, Tensor& leaf, const View* view) override {
     check_new(name);
-    if (!view) {
-      entries.push_back({name, array, array, true});
-      return;
-    }
-    const NoGrad no_grad;
-    const Tensor seen = (*view)(array);
-    check(seen.impl().storage == array.impl().storage,
-          "members: the view of '{}' is a copy; a parameter's view must share the array's data", name);
-    entries.push_back({name, array, array.part(seen), true});
+    entries.push_back({name, leaf, view ? (*view)(leaf) : leaf, true});
+    check(entries.back().view.impl().storage == leaf.impl().storage,
+          "members: the view of '{}' is a copy; a parameter's view must share the leaf's data", name);
   }
-  void on_buffer(const std::string& name, const Tensor& buffer) override {
+  void on_buffer(const std::string& name, Tensor& buffer) override {
     check_new(name);
     entries.push_back({name, buffer, buffer, false});
   }
-  void on_counter(const std::string& name, const std::uint64_t& counter) override {
+  void on_counter(const std::string& name, Counter counter) override {
     check_new(name);
-    counters.emplace_back(name, &counter);
+    counters.emplace_back(name, std::move(counter));
   }
-  void on_module(const std::string&, const Module& module) override { modules.push_back(&module); }
+  void on_module(const std::string&, Module& module) override { modules.push_back(&module); }
 
  private:
   void check_new(const std::string& name) {
@@ -103,7 +97,7 @@ std::string quoted(const std::vector<std::string>& names) {
 
 using State = std::map<std::string, Tensor>;
 
-State by_name(const NamedParameters& state) {
+State by_name(const NamedTensors& state) {
   State found;
   for (const auto& [name, tensor] : state) {
     check(found.emplace(name, tensor).second, "load: the state has two tensors named '{}'", name);
@@ -150,7 +144,6 @@ class LoadPlan {
   }
 
   void copy() const {
-    const NoGrad no_grad;
     for (auto [to, from] : copies_) to.copy_(from);
   }
 
@@ -186,37 +179,31 @@ class LoadPlan {
   std::vector<std::pair<Tensor, Tensor>> copies_;
 };
 
-void load_into(const Module& module, const NamedParameters& state, const std::string& source, bool strict) {
+void load_into(Module& module, const NamedTensors& state, const std::string& source, bool strict) {
+  const NoGrad no_grad;
   const Walk walk(module);
   const LoadPlan plan(walk, by_name(state));
   plan.throw_unless_fit(source, strict);
   plan.copy();
 }
 
-/// A module lists its members as const, whatever it is itself; loading and modes come through a module that
-/// is not.
-template <class T>
-T& writable(const T& listed) noexcept {
-  return const_cast<T&>(listed);
-}
-
 }  // namespace
 
-// --- Members
+// --- members
 
 std::string Members::full_name(std::string_view name) const { return prefix_ + std::string(name); }
 
-Members& Members::operator()(std::string_view name, const Tensor& parameter) {
+Members& Members::operator()(std::string_view name, Tensor& parameter) {
   if (parameter.defined()) on_parameter(full_name(name), parameter, nullptr);
   return *this;
 }
 
-Members& Members::operator()(std::string_view name, const Tensor& array, View view) {
-  if (array.defined()) on_parameter(full_name(name), array, &view);
+Members& Members::operator()(std::string_view name, Tensor& leaf, View view) {
+  if (leaf.defined()) on_parameter(full_name(name), leaf, &view);
   return *this;
 }
 
-Members& Members::operator()(std::string_view name, const Module& child) {
+Members& Members::operator()(std::string_view name, Module& child) {
   on_module(full_name(name), child);
   const std::size_t length = prefix_.size();
   if (!name.empty()) prefix_.append(name).append(".");
@@ -225,63 +212,145 @@ Members& Members::operator()(std::string_view name, const Module& child) {
   return *this;
 }
 
-Members& Members::buffer(std::string_view name, const Tensor& buffer) {
+Members& Members::buffer(std::string_view name, Tensor& buffer) {
   if (buffer.defined()) on_buffer(full_name(name), buffer);
   return *this;
 }
 
-Members& Members::counter(std::string_view name, const std::uint64_t& counter) {
-  on_counter(full_name(name), counter);
+Members& Members::counter(std::string_view name, std::uint64_t& counter) {
+  on_counter(full_name(name), {.get = [&counter] { return counter; },
+                               .set = [&counter](std::uint64_t value) { counter = value; }});
+  return *this;
+}
+
+Members& Members::rng(std::string_view name, Rng& rng) {
+  using Field = std::pair<const char*, std::uint64_t RngState::*>;
+  for (const auto& [field, member] : {Field{".seed", &RngState::seed}, Field{".stream", &RngState::stream},
+                                      Field{".counter", &RngState::counter}}) {
+    on_counter(full_name(name) + field, {.get = [&rng, member = member] { return rng.state().*member; },
+                                         .set =
+                                             [&rng, member = member](std::uint64_t value) {
+                                               RngState state = rng.state();
+                                               state.*member = value;
+                                               rng.set_state(state);
+                                             }});
+  }
   return *this;
 }
 
 // --- parameters
 
-NamedParameters Module::named_parameters() const {
-  NamedParameters all;
-  for (const Entry& e : Walk(*this).entries) {
-    if (e.trained) all.emplace_back(e.name, e.view);
+namespace {
+
+/// Gives the part of a dense tensor with the leaf's shape that `view` is of the leaf.
+auto part_like(const Tensor& view, const Tensor& leaf) {
+  return [shape = view.shape(), strides = view.strides(),
+          offset = view.impl().offset - leaf.impl().offset](const Tensor& whole) {
+    return rill::detail::make_view(whole.impl().storage, whole.dtype(), shape, strides,
+                                   whole.impl().offset + offset);
+  };
+}
+
+}  // namespace
+
+Tensor ParameterView::grad() const {
+  check(
+      impl().storage == leaf.impl().storage,
+      "grad: a parameter of shape {} was converted from {} to {} since it was taken; take it from the module "
+      "again",
+      shape(), name(dtype()), name(leaf.dtype()));
+  const Tensor whole = leaf.grad();
+  return whole.defined() ? part_like(*this, leaf)(whole) : Tensor();
+}
+
+void ParameterView::register_hook(std::function<Tensor(const Tensor&)> hook) const {
+  if (ref() == leaf.ref()) return leaf.register_hook(std::move(hook));
+  leaf.register_hook([part = part_like(*this, leaf), hook = std::move(hook)](const Tensor& whole) {
+    const Tensor gradient = part(whole), replaced = hook(gradient);
+    if (!replaced.defined()) return Tensor();
+    check(replaced.shape() == gradient.shape(), "hook: the gradient is {}, its replacement {}",
+          gradient.shape(), replaced.shape());
+    Tensor changed = whole.clone();
+    part(changed).copy_(replaced);
+    return changed;
+  });
+}
+
+ParameterView& ParameterView::set_requires_grad(bool wanted) {
+  leaf.set_requires_grad(wanted);
+  return *this;
+}
+
+std::vector<Parameter> Module::parameters() const {
+  const Walk walk(*this);
+  std::vector<Parameter> all;
+  std::map<const TensorImpl*, std::size_t> place;
+  for (std::size_t i = 0; i < walk.entries.size(); ++i) {
+    const Entry& e = walk.entries[i];
+    if (!e.trained) continue;
+    const auto [at, is_new] = place.try_emplace(e.leaf.ref().get(), all.size());
+    if (is_new) all.push_back({e.leaf, e.name, {}});
+    if (walk.first_of(i) == i) all[at->second].views.emplace_back(e.name, ParameterView(e.view, e.leaf));
   }
   return all;
 }
 
-std::vector<Tensor> Module::parameters() const { return Walk(*this).arrays(false); }
+NamedParameters Module::named_parameters() const {
+  NamedParameters all;
+  for (const Entry& e : Walk(*this).entries) {
+    if (e.trained) all.emplace_back(e.name, ParameterView(e.view, e.leaf));
+  }
+  return all;
+}
 
-Tensor Module::parameter(std::string_view name) const {
+ParameterView Module::parameter(std::string_view name) const {
   std::vector<std::string> names;
-  for (const auto& [known, tensor] : named_parameters()) {
-    if (known == name) return tensor;
+  for (const auto& [known, view] : named_parameters()) {
+    if (known == name) return view;
     names.push_back(known);
   }
   fail("parameter: there is no '{}'; the module has {}", name, names.empty() ? "none" : quoted(names));
 }
 
+NamedTensors Module::named_grads() const {
+  const NoGrad no_grad;
+  NamedTensors all;
+  for (const auto& [name, view] : named_parameters()) all.emplace_back(name, view.grad());
+  return all;
+}
+
 std::int64_t Module::num_parameters() const {
+  const NoGrad no_grad;
   std::int64_t count = 0;
-  for (const Tensor& array : parameters()) count += array.numel();
+  for (const Tensor& leaf : Walk(*this).arrays(false)) count += leaf.numel();
   return count;
 }
 
 void Module::zero_grad() {
-  for (Tensor& array : parameters()) array.zero_grad();
+  const NoGrad no_grad;
+  for (Tensor& leaf : Walk(*this).arrays(false)) leaf.zero_grad();
 }
 
 void Module::set_requires_grad(bool wanted) {
-  for (Tensor& array : parameters()) array.set_requires_grad(wanted);
+  const NoGrad no_grad;
+  for (Tensor& leaf : Walk(*this).arrays(false)) leaf.set_requires_grad(wanted);
 }
 
 void Module::to(DType dtype) {
   check(is_floating(dtype), "to: a module's parameters are float32 or float64, not {}", name(dtype));
+  const NoGrad no_grad;
   for (const Tensor& array : Walk(*this).arrays(true)) {
     if (is_floating(array.dtype())) convert(array, dtype);
   }
 }
 
 void Module::train(bool on) {
-  for (const Module* module : Walk(*this).modules) writable(*module).training_ = on;
+  const NoGrad no_grad;
+  for (Module* module : Walk(*this).modules) module->training_ = on;
 }
 
 std::string Module::to_string() const {
+  const NoGrad no_grad;
   std::string text;
   for (const auto& [name, tensor] : named_parameters()) {
     text += fmt::format("{}: {} {}\n", name, rill::name(tensor.dtype()), tensor.shape());
@@ -291,16 +360,17 @@ std::string Module::to_string() const {
 
 // --- state
 
-NamedParameters Module::state_dict() const {
+NamedTensors Module::state_dict() const {
+  const NoGrad no_grad;
   const Walk walk(*this);
-  NamedParameters state;
+  NamedTensors state;
   for (std::size_t i = 0; i < walk.entries.size(); ++i) {
     if (walk.first_of(i) == i) state.emplace_back(walk.entries[i].name, walk.entries[i].view.detach());
   }
   return state;
 }
 
-void Module::load_state_dict(const NamedParameters& state, bool strict) {
+void Module::load_state_dict(const NamedTensors& state, bool strict) {
   load_into(*this, state, "state dict", strict);
 }
 
@@ -312,7 +382,7 @@ void Module::load(const std::filesystem::path& path) {
 
 std::vector<std::pair<std::string, std::uint64_t>> Module::counters() const {
   std::vector<std::pair<std::string, std::uint64_t>> all;
-  for (const auto& [name, counter] : Walk(*this).counters) all.emplace_back(name, *counter);
+  for (const auto& [name, counter] : Walk(*this).counters) all.emplace_back(name, counter.get());
   std::sort(all.begin(), all.end());
   return all;
 }
@@ -331,10 +401,11 @@ void Module::load_counters(const std::vector<std::pair<std::string, std::uint64_
   check(missing.empty() && unexpected.empty(),
         "load_counters: missing [{}], unexpected [{}]; they belong to another module", quoted(missing),
         quoted(unexpected));
-  for (const auto& [name, counter] : walk.counters) writable(*counter) = given[name];
+  for (const auto& [name, counter] : walk.counters) counter.set(given[name]);
 }
 
 void copy_state(const Module& from, Module& to) {
+  const NoGrad no_grad;
   const Walk source(from), target(to);
   check(source.entries.size() == target.entries.size() && source.modules.size() == target.modules.size(),
         "clone: the copy has {} tensors and the original {}; the options must say all that the constructor "
@@ -349,16 +420,15 @@ void copy_state(const Module& from, Module& to) {
     check(source.first_of(i) == target.first_of(i),
           "clone: '{}' is tied in one of original and copy only; tie it in the constructor", a.name);
   }
-  const NoGrad no_grad;
   for (std::size_t i = 0; i < source.entries.size(); ++i) {
-    const Tensor& array = target.entries[i].array;
-    convert(array, source.entries[i].array.dtype());
-    if (source.entries[i].trained) Tensor(array).set_requires_grad(source.entries[i].array.requires_grad());
+    Tensor leaf = target.entries[i].leaf;
+    convert(leaf, source.entries[i].leaf.dtype());
+    if (source.entries[i].trained) leaf.set_requires_grad(source.entries[i].leaf.requires_grad());
   }
   to.load_state_dict(from.state_dict());
   to.load_counters(from.counters());
   for (std::size_t i = 0; i < source.modules.size(); ++i) {
-    writable(*target.modules[i]).training_ = source.modules[i]->training_;
+    target.modules[i]->training_ = source.modules[i]->training_;
   }
 }
 

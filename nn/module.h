@@ -1,8 +1,12 @@
-/// Modules: things that own named parameters.
+/// Modules: objects that own named parameters.
 ///
 /// A module lists its members once, in `members`; parameters, state dict, loading, modes, conversion and
-/// printing are walks over that list. Names are PyTorch's. A module moves but is not copied: `nn::clone`
-/// makes a deep copy.
+/// printing are walks over that list. Names and shapes are PyTorch's. A module moves but is not copied:
+/// `nn::clone` makes a deep copy.
+///
+/// A leaf, the array that gradients are accumulated for and that optimisers change, is dense. Where a layer
+/// stores a parameter transposed, or several in one leaf, `parameters()` gives the leaves and
+/// `named_parameters()` the views of them that bear PyTorch's names.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include <rill/core/autograd.h>
+#include <rill/core/io/safetensors.h>
 #include <rill/core/ops.h>
 #include <rill/core/random.h>
 #include <rill/core/tensor.h>
@@ -25,45 +30,77 @@ namespace rill::nn {
 
 class Module;
 
-/// A name and a tensor that shares the module's data.
-using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
+/// A parameter in PyTorch's shape: the leaf itself, or a view of it. Computing with it is recorded like any
+/// view of a leaf. The methods below are those of the leaf; copied to a plain Tensor it is just the view.
+struct ParameterView : Tensor {
+  ParameterView(const Tensor& whole) : Tensor(whole), leaf(whole) {}
+  ParameterView(const Tensor& view, const Tensor& whole) : Tensor(view), leaf(whole) {}
+  ParameterView(const ParameterView&) = default;
+  ParameterView(ParameterView&&) noexcept = default;
+  ~ParameterView() = default;
+  ParameterView& operator=(const ParameterView&) & = default;  // of an lvalue, as of a Tensor
+  ParameterView& operator=(ParameterView&&) & noexcept = default;
 
-/// What `Module::members` fills: called with each member's name and the member.
+  Tensor leaf;  ///< the dense array that stores it, perhaps with other parameters
+
+  /// The same view of the leaf's gradient; undefined without one. Throws when Module::to came between.
+  Tensor grad() const;
+  void zero_grad() { leaf.zero_grad(); }
+  /// The hook sees, and may replace, this view of the leaf's gradient.
+  void register_hook(std::function<Tensor(const Tensor&)> hook) const;
+  /// Of the whole leaf, as for the gates of a RAU.
+  ParameterView& set_requires_grad(bool wanted = true);
+};
+
+/// Parameters under PyTorch's names.
+using NamedParameters = std::vector<std::pair<std::string, ParameterView>>;
+
+/// A leaf of a module: a dense tensor under its first name.
+struct Parameter : Tensor {
+  std::string name;
+  NamedParameters views;  ///< each parameter that it stores, once
+};
+
+/// The visitor that `Module::members` fills: called with each member's name and the member.
 class Members {
  public:
-  /// How a named parameter lies within the array that stores it.
+  /// Makes a named parameter of the leaf that stores it: transposed, or some rows or columns.
   using View = std::function<Tensor(const Tensor&)>;
 
   virtual ~Members() = default;
 
   /// A parameter; an undefined tensor (an absent bias) is passed over.
-  Members& operator()(std::string_view name, const Tensor& parameter);
-  Members& operator()(std::string_view, const Tensor&&) = delete;  // the module's own handle, not a temporary
-  /// A parameter that is a view of a stored array: transposed, or some rows or columns of it. The array is
-  /// the leaf.
-  Members& operator()(std::string_view name, const Tensor& array, View view);
-  Members& operator()(std::string_view, const Tensor&&, View) = delete;
+  Members& operator()(std::string_view name, Tensor& parameter);
+  /// A parameter that is a view of a stored leaf.
+  Members& operator()(std::string_view name, Tensor& leaf, View view);
   /// A child; its members' names start with "name.". An empty name adds nothing.
-  Members& operator()(std::string_view name, const Module& child);
+  Members& operator()(std::string_view name, Module& child);
   /// Children name.0, name.1, …
   template <class M>
-  requires std::is_base_of_v<Module, M> Members& operator()(std::string_view name,
-                                                            const std::vector<M>& children) {
+  requires std::is_base_of_v<Module, M> Members& operator()(std::string_view name, std::vector<M>& children) {
     for (std::size_t i = 0; i < children.size(); ++i) {
-      (*this)(std::string(name) + '.' + std::to_string(i), static_cast<const Module&>(children[i]));
+      (*this)(std::string(name) + '.' + std::to_string(i), static_cast<Module&>(children[i]));
     }
     return *this;
   }
   /// A tensor that is saved and loaded but not trained.
-  Members& buffer(std::string_view name, const Tensor& buffer);
+  Members& buffer(std::string_view name, Tensor& buffer);
   /// A seed or counter of a random stream: part of the resume state, not of the state dict.
-  Members& counter(std::string_view name, const std::uint64_t& counter);
+  Members& counter(std::string_view name, std::uint64_t& counter);
+  /// A generator that the module draws from: counters name.seed, name.stream and name.counter.
+  Members& rng(std::string_view name, Rng& rng);
 
  protected:
-  virtual void on_parameter(const std::string& name, const Tensor& array, const View* view) = 0;
-  virtual void on_buffer(const std::string&, const Tensor&) {}
-  virtual void on_counter(const std::string&, const std::uint64_t&) {}
-  virtual void on_module(const std::string&, const Module&) {}
+  /// Reads and sets a counter.
+  struct Counter {
+    std::function<std::uint64_t()> get;
+    std::function<void(std::uint64_t)> set;
+  };
+
+  virtual void on_parameter(const std::string& name, Tensor& leaf, const View* view) = 0;
+  virtual void on_buffer(const std::string&, Tensor&) {}
+  virtual void on_counter(const std::string&, Counter) {}
+  virtual void on_module(const std::string&, Module&) {}
 
  private:
   std::string full_name(std::string_view name) const;
@@ -80,25 +117,27 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   /// Lists the members in PyTorch's order.
-  virtual void members(Members& m) const = 0;
+  virtual void members(Members& m) = 0;
 
-  /// Every parameter under its full name, tied ones under each of their names. Handles: they share data and
-  /// gradients.
+  /// The leaves, each once: what optimisers and clipping take.
+  std::vector<Parameter> parameters() const;
+  /// Every parameter in PyTorch's shape under its full name, tied ones under each of their names.
   NamedParameters named_parameters() const;
-  /// What optimisers take: every array that stores parameters, once. Where a layer stores several parameters
-  /// in one array, or one transposed, this is that array, and the named parameters are views of it.
-  std::vector<Tensor> parameters() const;
   /// The parameter `name`; throws listing the names there are.
-  Tensor parameter(std::string_view name) const;
-  /// Numbers in all parameters, tied ones counted once.
+  ParameterView parameter(std::string_view name) const;
+  /// The gradients by the names and in the shapes of named_parameters(); undefined where there is none.
+  NamedTensors named_grads() const;
+  /// The gradient of the parameter `name`.
+  Tensor grad(std::string_view name) const { return parameter(name).grad(); }
+  /// Elements of all parameters, tied ones counted once.
   std::int64_t num_parameters() const;
 
   /// Parameters and buffers, detached; tied ones under their first name only.
-  NamedParameters state_dict() const;
+  NamedTensors state_dict() const;
   /// Copies values in (any floating dtype). Throws, and changes nothing, unless names and shapes fit: lists
   /// all missing, unexpected and mis-shaped ones. Strict unless told otherwise; tied names may be absent or
   /// equal.
-  void load_state_dict(const NamedParameters& state, bool strict = true);
+  void load_state_dict(const NamedTensors& state, bool strict = true);
   /// The state dict as a safetensors file, written atomically.
   void save(const std::filesystem::path& path) const;
   void load(const std::filesystem::path& path);

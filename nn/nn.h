@@ -9,9 +9,7 @@
 #include <rill/nn/layers/layer_norm.h>
 #include <rill/nn/layers/linear.h>
 #include <rill/nn/module.h>
-#include <rill/nn/recurrent/gru.h>
-#include <rill/nn/recurrent/rau.h>
-#include <rill/nn/recurrent/sequence.h>
+#include <rill/nn/recurrent/recurrent.h>
 #include <rill/nn/seq2seq/bahdanau.h>
 #include <rill/nn/seq2seq/batching.h>
 #include <rill/nn/seq2seq/beam_search.h>

@@ -155,17 +155,21 @@ NamedTensors Optimizer::state() const {
   return all;
 }
 
-void Optimizer::load_state(const NamedTensors& state) {
+std::vector<Tensor> Optimizer::matched_state(const NamedTensors& state) const {
   const NamedTensors wanted = this->state();
-  const std::vector<Tensor> found = detail::match_state(name_, wanted, state);
-  const std::vector<double> lrs = found[0].to_vector();
-  for (double lr : lrs) check_not_negative("lr of the state", lr);
+  std::vector<Tensor> found = detail::match_state(name_, wanted, state);
+  for (double lr : found[0].to_vector()) check_not_negative("lr of the state", lr);
   for (std::size_t i = 1; i < found.size(); ++i) {
     if (wanted[i].second.dtype() != int64) continue;
     const auto count = found[i].item<std::int64_t>();
     check(count >= 0, "{}: '{}' of the state is {}; it must be at least 0", name_, wanted[i].first, count);
   }
-  lrs_ = lrs;
+  return found;
+}
+
+void Optimizer::load_state(const NamedTensors& state) {
+  const std::vector<Tensor> found = matched_state(state);
+  lrs_ = found[0].to_vector();
   skipped_steps_ = found[1].item<std::int64_t>();
   std::size_t i = 2;
   for (Parameter& p : parameters_) {

@@ -76,6 +76,8 @@ class Optimizer {
   /// Takes back what state() gave. Throws, and changes nothing, unless names, shapes and dtypes fit; lists
   /// what does not.
   void load_state(const NamedTensors& state);
+  /// Throws if load_state would.
+  void check_state(const NamedTensors& state) const { matched_state(state); }
 
   /// PyTorch's name of the algorithm.
   const std::string& name() const noexcept { return name_; }
@@ -116,6 +118,8 @@ class Optimizer {
   /// Calls apply; the gradients are to be multiplied by `scale`.
   virtual void update(double scale) = 0;
 
+  /// The tensors of a state in the order of state(); throws unless it fits.
+  std::vector<Tensor> matched_state(const NamedTensors& state) const;
   void gather_gradients();
   void run(double scale);
   void for_each_piece(const std::function<void(const detail::Piece&)>& f);

@@ -1,6 +1,8 @@
 /// What optimisers and clipping are given: tensors, with names or without.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -12,13 +14,37 @@
 
 namespace rill::optim {
 
-/// A list of parameters: `module.named_parameters()`, `module.parameters()` or `{w, b}`. One without a name
-/// goes by its position among all parameters of the optimiser: "0", "1", …
+/// A tensor that bears a name, as nn::Parameter does.
+template <class P>
+concept NamedTensor = std::derived_from<P, Tensor> && requires(const P& p) {
+  { p.name } -> std::convertible_to<std::string>;
+};
+
+/// A view of the leaf that is to be changed, as nn::ParameterView is.
+template <class V>
+concept LeafView = std::derived_from<V, Tensor> && requires(const V& v) {
+  { v.leaf } -> std::convertible_to<Tensor>;
+};
+
+/// A list of parameters: `module.parameters()`, `module.named_parameters()` (their leaves, each once, under
+/// its first name), named tensors or `{w, b}`. One without a name goes by its position among all parameters
+/// of the optimiser: "0", "1", …
 class Parameters {
  public:
   Parameters(NamedTensors named) : list_(std::move(named)) {}
   Parameters(const std::vector<Tensor>& tensors) {
     for (const Tensor& t : tensors) list_.emplace_back(std::string(), t);
+  }
+  template <NamedTensor P>
+  Parameters(const std::vector<P>& parameters) {
+    for (const P& p : parameters) list_.emplace_back(p.name, p);
+  }
+  template <LeafView V>
+  Parameters(const std::vector<std::pair<std::string, V>>& views) {
+    for (const auto& [name, view] : views) {
+      const auto same = [&](const auto& known) { return known.second.ref() == view.leaf.ref(); };
+      if (std::none_of(list_.begin(), list_.end(), same)) list_.emplace_back(name, view.leaf);
+    }
   }
   Parameters(std::initializer_list<Tensor> tensors) : Parameters(std::vector<Tensor>(tensors)) {}
 

@@ -32,13 +32,18 @@ void LRScheduler::start() { go_to(0, base_lrs_); }
 
 void LRScheduler::step() { go_to(epoch_ + 1, base_lrs_); }
 
-void LRScheduler::go_to(std::int64_t epoch, std::vector<double> base_lrs) {
+std::vector<double> LRScheduler::rates_of(std::int64_t epoch, const std::vector<double>& base_lrs) const {
   std::vector<double> rates;
   for (std::size_t group = 0; group < base_lrs.size(); ++group) {
     rates.push_back(rate(base_lrs[group], epoch, static_cast<int>(group)));
     check(std::isfinite(rates.back()) && rates.back() >= 0,
           "{}: the rate of epoch {} is {}; it must be finite and at least 0", name_, epoch, rates.back());
   }
+  return rates;
+}
+
+void LRScheduler::go_to(std::int64_t epoch, std::vector<double> base_lrs) {
+  const std::vector<double> rates = rates_of(epoch, base_lrs);
   for (std::size_t group = 0; group < rates.size(); ++group) {
     optimizer_.set_lr(rates[group], static_cast<int>(group));
   }
@@ -50,11 +55,17 @@ NamedTensors LRScheduler::state() const {
   return {{"last_epoch", count(epoch_)}, {"base_lrs", tensor(base_lrs_, {optimizer_.groups()})}};
 }
 
-void LRScheduler::load_state(const NamedTensors& state) {
+void LRScheduler::check_state(const NamedTensors& state) const {
   const std::vector<Tensor> found = detail::match_state(name_, this->state(), state);
   const auto epoch = found[0].item<std::int64_t>();
   check(epoch >= 0, "{}: 'last_epoch' of the state is {}; it must be at least 0", name_, epoch);
-  go_to(epoch, found[1].to_vector());
+  rates_of(epoch, found[1].to_vector());
+}
+
+void LRScheduler::load_state(const NamedTensors& state) {
+  check_state(state);
+  const std::vector<Tensor> found = detail::match_state(name_, this->state(), state);
+  go_to(found[0].item<std::int64_t>(), found[1].to_vector());
 }
 
 StepLR::StepLR(Optimizer& optimizer, StepLROptions options)
@@ -197,14 +208,21 @@ NamedTensors ReduceLROnPlateau::state() const {
           {"last_epoch", count(epoch_)}};
 }
 
-void ReduceLROnPlateau::load_state(const NamedTensors& state) {
+void ReduceLROnPlateau::check_state(const NamedTensors& state) const { matched_state(state); }
+
+std::vector<Tensor> ReduceLROnPlateau::matched_state(const NamedTensors& state) const {
   const NamedTensors wanted = this->state();
-  const std::vector<Tensor> found = detail::match_state("ReduceLROnPlateau", wanted, state);
+  std::vector<Tensor> found = detail::match_state("ReduceLROnPlateau", wanted, state);
   for (std::size_t i = 1; i < found.size(); ++i) {
     const auto value = found[i].item<std::int64_t>();
     check(value >= 0, "ReduceLROnPlateau: '{}' of the state is {}; it must be at least 0", wanted[i].first,
           value);
   }
+  return found;
+}
+
+void ReduceLROnPlateau::load_state(const NamedTensors& state) {
+  const std::vector<Tensor> found = matched_state(state);
   best_ = found[0].item();
   bad_epochs_ = found[1].item<std::int64_t>();
   cooldown_counter_ = found[2].item<std::int64_t>();

@@ -45,6 +45,8 @@ class LRScheduler {
   /// Takes back what state() gave and sets the rates of that epoch. Throws, and changes nothing, unless it
   /// fits.
   void load_state(const NamedTensors& state);
+  /// Throws if load_state would.
+  void check_state(const NamedTensors& state) const;
 
  protected:
   // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
@@ -56,6 +58,7 @@ class LRScheduler {
 
  private:
   virtual double rate(double base_lr, std::int64_t epoch, int group) const = 0;
+  std::vector<double> rates_of(std::int64_t epoch, const std::vector<double>& base_lrs) const;
   void go_to(std::int64_t epoch, std::vector<double> base_lrs);
 
   Optimizer& optimizer_;
@@ -200,8 +203,11 @@ class ReduceLROnPlateau final {
   /// state.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
+  /// Throws if load_state would.
+  void check_state(const NamedTensors& state) const;
 
  private:
+  std::vector<Tensor> matched_state(const NamedTensors& state) const;
   bool is_better(double metric) const noexcept;
 
   Optimizer& optimizer_;

@@ -1,75 +1,13 @@
-// The backward pass: which node runs when, and where gradients go.
+// The backward pass: the order of its nodes, and the way of gradients between them.
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <rill/core/autograd.h>
-#include <rill/core/autograd/node_layout.h>
+#include <rill/core/autograd/pass.h>
 #include <rill/core/parallel.h>
 
 namespace rill {
-
-/// One run over a graph. A node runs after all its consumers: consumers are deeper, the deepest waiting one
-/// goes first, equals in the order they were reached.
-///
-/// A pass owns the leaves that it reaches, until it ends, in the name of its thread's outermost pass (hooks
-/// may run others within). The gradient of a leaf that another thread owns is postponed until the outermost
-/// pass owns no leaf, so that threads do not wait for each other in a circle.
-class Backward {
- public:
-  explicit Backward(BackwardOptions options) noexcept : options_(options) {
-    if (!outermost) outermost = this;
-  }
-  ~Backward() {
-    if (outermost == this) outermost = nullptr;
-  }
-  Backward(const Backward&) = delete;
-
-  void start(Edge& root, const Tensor& gradient);
-  void deliver(Edge& edge, const Tensor& gradient);
-  bool adopt(Edge& edge, Tensor& gradient);
-  Slot slot(Edge& edge);
-  Slot in_place_slot(Edge& edge, const Tensor& dy);
-  Tensor zeroed(Edge& edge);
-  void run();
-  void abandon() noexcept;
-  bool keeps_graph() const noexcept { return options_.keep; }
-
- private:
-  struct Waiting {
-    std::uint64_t depth;
-    std::uint64_t order;
-    Node* node;
-    bool operator<(const Waiting& other) const noexcept {
-      return depth != other.depth ? depth < other.depth : order > other.order;
-    }
-  };
-
-  void enqueue(Node* node);
-  static void hold(Edge& edge, bool edge_goes) noexcept;
-  static void hold_reached(Node& node, bool edges_go) noexcept;
-  bool claim(TensorImpl& leaf);
-  Tensor& leaf_target(TensorImpl& leaf);
-  Slot leaf_slot(const Edge& edge);
-  static void clear_outputs(Node& node) noexcept;
-  void run_node(Node& node);
-  void check_finite(Node& node);
-  void finish_leaves();
-  void add_postponed();
-  void disown() noexcept;
-
-  static constinit thread_local Backward* outermost;
-
-  BackwardOptions options_;
-  std::vector<Waiting> heap_;
-  std::vector<Ref<TensorImpl>> owned_;
-  std::unordered_map<TensorImpl*, std::pair<Ref<TensorImpl>, Tensor>> postponed_;
-  std::uint64_t reached_ = 0;
-};
-
-constinit thread_local Backward* Backward::outermost = nullptr;
 
 /// A waiting node lives by the edge that it was reached through until hold() takes over.
 void Backward::enqueue(Node* node) {
@@ -100,58 +38,19 @@ void Backward::hold_reached(Node& node, bool edges_go) noexcept {
   for (int i = 0; i < node.inputs; ++i) hold(node.edges()[i], edges_go);
 }
 
-/// Makes this pass own a leaf; false when a pass of another thread does.
-bool Backward::claim(TensorImpl& leaf) {
-  Backward* owner = leaf.pass.load(std::memory_order_relaxed);
-  if (owner == outermost) return true;
-  if (owner) return false;
-  owned_.push_back(Ref<TensorImpl>::share(&leaf));
-  const bool claimed = leaf.pass.compare_exchange_strong(owner, outermost, std::memory_order_acquire);
-  if (claimed)
-    leaf.hooked = leaf.hooks != nullptr;
-  else
-    owned_.pop_back();
-  return claimed;
+namespace {
+/// The slot where the gradient of a result waits for its node to run.
+OutputSlot& waiting_slot(Edge& edge) {
+  Node& node = *edge.node;
+  check(!node.running, "backward: '{}' is running; neither its hooks nor its backward function may run it",
+        node.name);
+  return node.output_slots()[edge.output];
 }
-
-/// The tensor that collects a leaf's gradient: grad(), or a buffer until hooks have seen it or another
-/// thread's pass ends.
-Tensor& Backward::leaf_target(TensorImpl& leaf) {
-  if (!claim(leaf)) {
-    auto& [kept, gradient] = outermost->postponed_[&leaf];
-    kept = Ref<TensorImpl>::share(&leaf);
-    return gradient;
-  }
-  static_assert(sizeof(Tensor) == sizeof(Ref<TensorImpl>));
-  return leaf.hooked ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
-}
-
-void detail::check_not_converted(const char* name, const TensorImpl& owner, DType recorded) {
-  check(owner.dtype == recorded,
-        "{}: a leaf of shape {} was converted from {} to {} since; take the parameter from the module again "
-        "and run forward again",
-        name, owner.shape, rill::name(recorded), rill::name(owner.dtype));
-}
-
-Slot Backward::leaf_slot(const Edge& edge) {
-  TensorImpl& leaf = *edge.leaf;
-  TensorImpl& owner = leaf.base ? *leaf.base : leaf;
-  detail::check_not_converted("backward", owner, edge.dtype);
-  Tensor& target = leaf_target(owner);
-  const bool fresh = !target.defined();
-  const bool whole = leaf.numel == owner.numel;
-  if (fresh) target = whole ? empty(owner.shape, owner.dtype) : zeros(owner.shape, owner.dtype);
-  target.impl().storage->bump_version();
-  const double beta = fresh && whole ? 0 : 1;
-  if (!leaf.base) return {target, beta};
-  return {detail::make_view(target.impl().storage, leaf.dtype, leaf.shape, leaf.strides,
-                            target.impl().offset + leaf.offset - owner.offset),
-          beta};
-}
+}  // namespace
 
 Slot Backward::slot(Edge& edge) {
   if (edge.leaf) return leaf_slot(edge);
-  OutputSlot& out = edge.node->output_slots()[edge.output];
+  OutputSlot& out = waiting_slot(edge);
   if (!out.grad.defined()) {
     enqueue(edge.node.get());
     out.grad = empty(out.shape, out.dtype);
@@ -174,7 +73,7 @@ bool held_once(const TensorImpl& t) noexcept {
 Slot Backward::in_place_slot(Edge& edge, const Tensor& dy) {
   const TensorImpl& given = dy.impl();
   if (!edge.node || !given.contiguous || !held_once(given)) return slot(edge);
-  OutputSlot& out = edge.node->output_slots()[edge.output];
+  OutputSlot& out = waiting_slot(edge);
   if (out.grad.defined() || out.shape != given.shape || out.dtype != given.dtype) return slot(edge);
   enqueue(edge.node.get());
   given.storage->bump_version();
@@ -190,7 +89,7 @@ Tensor Backward::zeroed(Edge& edge) {
 
 void Backward::deliver(Edge& edge, const Tensor& gradient) {
   if (edge.node) {
-    OutputSlot& out = edge.node->output_slots()[edge.output];
+    OutputSlot& out = waiting_slot(edge);
     if (!out.grad.defined()) {
       enqueue(edge.node.get());
       out.grad = gradient;
@@ -246,8 +145,9 @@ void Backward::check_finite(Node& node) {
       if (leaf.pass.load(std::memory_order_relaxed)) grad = leaf_target(leaf);
     }
     if (!grad.defined()) continue;
-    check(detail::all_finite(grad), "{}: the gradient of input {} of shape {} has a value that is not finite",
-          node.name, i, grad.shape());
+    check(!detail::has_nonfinite(grad),
+          "{}: the gradient of input {} of shape {} has a value that is not finite", node.name, i,
+          grad.shape());
   }
 }
 
@@ -258,16 +158,19 @@ void Backward::clear_outputs(Node& node) noexcept {
 /// A backward function that failed may have used up what it kept, so its node cannot run again either.
 void Backward::run_node(Node& node) {
   bool started = false;
+  node.running = true;
   try {
     for (int i = 0; i < node.outputs; ++i) {
       OutputSlot& out = node.output_slots()[i];
-      if (out.hooks && out.grad.defined()) out.grad = out.hooks->apply(out.grad);
+      if (out.hooks && out.grad.defined()) out.grad = out.hooks->apply(out.grad, pass_);
     }
     started = true;
     Grads grads(node, this);
     node.run(node, grads);
     if (detail::thread_modes.anomaly) check_finite(node);
+    node.running = false;
   } catch (...) {
+    node.running = false;
     clear_outputs(node);
     hold_reached(node, false);
     if (started && !options_.keep) detail::release_node(node);
@@ -290,111 +193,6 @@ void Backward::run() {
   }
   finish_leaves();
   if (this == outermost) add_postponed();
-}
-
-/// Runs the hooks of the leaves that this pass owns, and gives the leaves up.
-void Backward::finish_leaves() {
-  for (const Ref<TensorImpl>& leaf : owned_) {
-    if (!leaf->hooked) continue;
-    const Tensor gradient = leaf->hooks->apply(std::exchange(leaf->hooks->pending, Tensor()));
-    if (leaf->grad) {
-      Tensor(leaf->grad).add_(gradient);
-    } else {
-      leaf->grad = gradient.clone().ref();
-    }
-  }
-  disown();
-}
-
-/// Adds the gradients of leaves that passes of other threads owned. Hooks may postpone more.
-void Backward::add_postponed() {
-  while (!postponed_.empty()) {
-    auto [leaf, gradient] = postponed_.extract(postponed_.begin()).mapped();
-    if (!gradient.defined()) continue;
-    while (!claim(*leaf)) {
-      if (Backward* owner = leaf->pass.load(std::memory_order_relaxed)) leaf->pass.wait(owner);
-    }
-    Edge edge{nullptr, leaf, 0, leaf->dtype};
-    if (!adopt(edge, gradient)) deliver(edge, gradient);
-    finish_leaves();
-  }
-}
-
-void Backward::disown() noexcept {
-  for (const Ref<TensorImpl>& leaf : owned_) {
-    leaf->hooked = false;
-    leaf->pass.store(nullptr, std::memory_order_release);
-    leaf->pass.notify_all();
-  }
-  owned_.clear();
-}
-
-void Backward::abandon() noexcept {
-  for (const Ref<TensorImpl>& leaf : owned_) {
-    leaf->grad = nullptr;
-    if (leaf->hooks) leaf->hooks->pending = Tensor();
-  }
-  disown();
-  for (const Waiting& waiting : heap_) {
-    const Ref<Node> node = Ref<Node>::adopt(waiting.node);
-    node->queued = node->owned = false;
-    clear_outputs(*node);
-  }
-  heap_.clear();
-}
-
-// --- what a backward function sees
-
-GradRef Grads::operator[](int i) const {
-  check(i >= 0 && i < node_.inputs, "{}: the gradient of input {} was asked for, of {}", node_.name, i,
-        node_.inputs);
-  Edge& edge = node_.edges()[i];
-  return GradRef(edge.node || edge.leaf ? &edge : nullptr, pass_);
-}
-
-bool Grads::keeps_graph() const noexcept { return pass_->keeps_graph(); }
-
-Slot GradRef::slot() { return pass_->slot(*edge_); }
-Slot GradRef::in_place_slot(const Tensor& dy) { return pass_->in_place_slot(*edge_, dy); }
-Tensor GradRef::zeroed() { return pass_->zeroed(*edge_); }
-
-const Shape& GradRef::shape() const {
-  return edge_->leaf ? edge_->leaf->shape : edge_->node->output_slots()[edge_->output].shape;
-}
-DType GradRef::dtype() const { return edge_->dtype; }
-
-namespace {
-void check_given(const Tensor& gradient, const Shape& shape, DType dtype) {
-  check(gradient.shape() == shape && gradient.dtype() == dtype,
-        "backward: a gradient of {} {} was given for an input of {} {}", name(gradient.dtype()),
-        gradient.shape(), name(dtype), shape);
-  check(!gradient.impl().node, "backward: a gradient was recorded; gradients of gradients are not supported");
-}
-}  // namespace
-
-void GradRef::give(const Tensor& gradient) {
-  check_given(gradient, shape(), dtype());
-  pass_->deliver(*edge_, gradient);
-}
-
-void GradRef::give(Tensor&& gradient) {
-  check_given(gradient, shape(), dtype());
-  if (!pass_->adopt(*edge_, gradient)) pass_->deliver(*edge_, gradient);
-}
-
-const Tensor& detail::only_gradient(Node& node) noexcept { return node.output_slots()->grad; }
-namespace {
-const OutputSlot& output_slot(Node& node, int i) {
-  check(i >= 0 && i < node.outputs, "{}: the gradient of output {} was asked for, of {}", node.name, i,
-        node.outputs);
-  return node.output_slots()[i];
-}
-}  // namespace
-
-bool Outputs::has(int i) const { return output_slot(node_, i).grad.defined(); }
-Tensor Outputs::operator[](int i) const {
-  const OutputSlot& out = output_slot(node_, i);
-  return out.grad.defined() ? out.grad : zeros(out.shape, out.dtype);
 }
 
 // --- entry points

@@ -25,20 +25,21 @@ struct Node : RefCounted {
   const char* name = "";
   void (*run)(Node&, Grads&) = nullptr;    ///< calls the backward lambda
   void (*drop)(Node&) noexcept = nullptr;  ///< destroys the lambda
-  std::uint64_t depth = 0;                 ///< longest way to a leaf: consumers are deeper than producers
+  std::uint64_t depth = 0;                 ///< longest path to a leaf: consumers are deeper than producers
   std::uint32_t block_bytes = 0;
   std::uint32_t lambda_at = 0;  ///< in bytes from here
   std::uint16_t inputs = 0;
   std::uint16_t outputs = 0;
-  bool released = false;  ///< backward has run: lambda and edges are gone
-  bool queued = false;    ///< waits in the running backward pass
-  bool owned = false;     ///< that pass holds a reference to it
+  bool released = true;  ///< without lambda: not yet built, or backward has run and dropped it and the edges
+  bool running = false;  ///< its hooks or its backward function are being called
+  bool queued = false;   ///< waits in the running backward pass
+  bool owned = false;    ///< that pass holds a reference to it
 
   OutputSlot* output_slots() noexcept;
   Edge* edges() noexcept;
   void* lambda() noexcept { return reinterpret_cast<std::byte*>(this) + lambda_at; }
 
-  /// Ends a node and, without recursion, every node only it kept alive.
+  /// Ends a node and, without recursion, every node that it alone kept alive.
   static void destroy(Node* node) noexcept;
 };
 

@@ -1,6 +1,8 @@
 /// What lies behind a Node in its block. Internal to autograd.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 
@@ -25,29 +27,44 @@ struct OutputSlot {
   Hooks* hooks = nullptr;
 };
 
-/// Hooks of one tensor, and for a leaf the gradient that waits for them.
-struct Hooks {
-  std::deque<std::function<Tensor(const Tensor&)>> functions;  // one may add another while it runs
+/// Hooks of one tensor, and for a leaf the gradient that waits for them. A hook registered during a pass
+/// begins with the next, so it knows how many passes had begun by then.
+class Hooks {
+ public:
   Tensor pending;
 
-  /// The gradient after all hooks that there are now; those that they register come with the next pass.
-  Tensor apply(Tensor gradient) const;
+  void add(std::function<Tensor(const Tensor&)> function);
+  /// Whether a hook is to be called in the pass with this number.
+  bool due(std::uint64_t pass) const noexcept;
+  /// The gradient after all hooks that are due.
+  Tensor apply(Tensor gradient, std::uint64_t pass) const;
+
+ private:
+  struct Hook {
+    std::function<Tensor(const Tensor&)> function;
+    std::uint64_t passes_begun;
+  };
+  std::deque<Hook> hooks_;  // elements stay where they are when a hook adds another
 };
 
 namespace detail {
+/// How many backward passes have begun in this process; each takes the next number.
+inline constinit std::atomic<std::uint64_t> passes_begun{0};
 static_assert(alignof(OutputSlot) <= sizeof(Node) && sizeof(Node) % alignof(OutputSlot) == 0);
 /// Where in a node's block its lambda begins.
 constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noexcept {
   return (sizeof(Node) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge) + 15) / 16 * 16;
 }
-/// Throws when a leaf's numbers have another dtype than the op `name` recorded: Module::to came between.
+/// Throws when a leaf's elements have another dtype than the op `name` recorded: Module::to came between.
 void check_not_converted(const char* name, const TensorImpl& owner, DType recorded);
-/// Drops what a node needed to run backward; its header and output slots stay.
+/// Drops what a node needed to run backward, and its hooks; its header and output slots stay.
 void release_node(Node& node) noexcept;
-/// Whether several elements are one place in memory, as in an expanded tensor.
+/// Whether several elements share memory, as in an expanded tensor.
 bool repeats(const Tensor& t) noexcept;
-/// True for other than floating dtypes.
-bool all_finite(const Tensor& t);
+/// Whether a floating tensor has a NaN.
+bool has_nan(const Tensor& t);
+/// Whether a floating tensor has a NaN or an infinity.
+bool has_nonfinite(const Tensor& t);
 }  // namespace detail
 
 inline OutputSlot* Node::output_slots() noexcept { return reinterpret_cast<OutputSlot*>(this + 1); }

@@ -23,13 +23,23 @@ bool detail::repeats(const Tensor& t) noexcept {
   return false;
 }
 
-bool detail::all_finite(const Tensor& t) {
-  if (!is_floating(t.dtype())) return true;
-  const Tensor flat = t.detach().contiguous();
+namespace {
+template <class F>
+bool any_element(const Tensor& t, const F& f) {
+  if (!is_floating(t.dtype())) return false;
+  const Tensor dense = t.detach().contiguous();
   return visit_floating("anomaly", t.dtype(), [&]<class T>(Type<T>) {
-    const auto values = flat.span<T>();
-    return std::all_of(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
+    const auto elements = dense.span<T>();
+    return std::any_of(elements.begin(), elements.end(), f);
   });
+}
+}  // namespace
+
+bool detail::has_nan(const Tensor& t) {
+  return any_element(t, [](auto v) { return std::isnan(v); });
+}
+bool detail::has_nonfinite(const Tensor& t) {
+  return any_element(t, [](auto v) { return !std::isfinite(v); });
 }
 
 NoGrad::NoGrad() noexcept : before_(std::exchange(thread_modes.recording, false)) {}
@@ -55,6 +65,7 @@ void detail::release_node(Node& node) noexcept {
   node.released = true;
   node.drop(node);
   for (int i = 0; i < node.inputs; ++i) node.edges()[i] = Edge{};
+  for (int i = 0; i < node.outputs; ++i) delete std::exchange(node.output_slots()[i].hooks, nullptr);
 }
 
 namespace {
@@ -62,10 +73,7 @@ namespace {
 void destroy_one(Node* node) noexcept {
   detail::release_node(*node);
   for (int i = 0; i < node->inputs; ++i) node->edges()[i].~Edge();
-  for (int i = 0; i < node->outputs; ++i) {
-    delete node->output_slots()[i].hooks;
-    node->output_slots()[i].~OutputSlot();
-  }
+  for (int i = 0; i < node->outputs; ++i) node->output_slots()[i].~OutputSlot();
   const std::size_t bytes = node->block_bytes;
   node->~Node();
   memory::deallocate(node, bytes);
@@ -131,10 +139,11 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
   return node;
 }
 
-void attach(Node* node, std::span<Tensor> outputs) noexcept {
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+void attach(Ref<Node> node, std::span<Tensor> outputs) noexcept {
+  node->released = false;
+  for (std::size_t i = outputs.size(); i-- > 0;) {
     TensorImpl& y = *outputs[i].ref();
-    y.node = i == 0 ? Ref<Node>::adopt(node) : Ref<Node>::share(node);
+    y.node = i == 0 ? std::move(node) : node;
     y.output = static_cast<std::uint32_t>(i);
   }
 }
@@ -143,7 +152,7 @@ void watch(const char* name, std::span<const Tensor> outputs) {
   if (observer && !outputs.empty() && outputs[0].impl().node) (*observer)(name);
   if (!thread_modes.anomaly) return;
   for (const Tensor& y : outputs) {
-    check(all_finite(y), "{}: the result of shape {} has a value that is not finite", name, y.shape());
+    check(!has_nan(y), "{}: the result of shape {} has a NaN", name, y.shape());
   }
 }
 
@@ -181,9 +190,19 @@ Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gr
 }
 }  // namespace
 
-Tensor Hooks::apply(Tensor gradient) const {
-  for (std::size_t i = 0, n = functions.size(); i < n; ++i) {
-    const Tensor replaced = called(functions[i], gradient);
+void Hooks::add(std::function<Tensor(const Tensor&)> function) {
+  hooks_.push_back({std::move(function), detail::passes_begun.load(std::memory_order_relaxed)});
+}
+
+bool Hooks::due(std::uint64_t pass) const noexcept {
+  return !hooks_.empty() && hooks_.front().passes_begun < pass;
+}
+
+Tensor Hooks::apply(Tensor gradient, std::uint64_t pass) const {
+  for (std::size_t i = 0; i < hooks_.size(); ++i) {  // by index: a hook may add another
+    const Hook& hook = hooks_[i];
+    if (hook.passes_begun >= pass) break;
+    const Tensor replaced = called(hook.function, gradient);
     if (!replaced.defined()) continue;
     check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype(),
           "hook: the gradient is {} {}, its replacement {} {}", name(gradient.dtype()), gradient.shape(),
@@ -218,10 +237,14 @@ std::function<Tensor(const Tensor&)> hook_of_base(const TensorImpl& part,
 void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   check(requires_grad(), "register_hook: the tensor has no gradient; use set_requires_grad()");
   TensorImpl& target = impl();
+  check(!target.node || !target.node->released,
+        "register_hook: the graph of '{}' was freed by an earlier backward; register before it, or pass "
+        "{{.keep = true}} there",
+        op_name());
   if (target.base) hook = hook_of_base(target, std::move(hook));
   Hooks*& hooks = target.node ? target.node->output_slots()[target.output].hooks : base().impl().hooks;
   if (!hooks) hooks = new Hooks;
-  hooks->functions.push_back(std::move(hook));
+  hooks->add(std::move(hook));
 }
 
 }  // namespace rill

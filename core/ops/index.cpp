@@ -193,7 +193,7 @@ void each_gathered(const Shape& x_shape, const Strides& x_strides, int dim, cons
 }  // namespace
 
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
-  const int along = wrap_dim("gather", dim, x.dim());
+  const int along = wrap_dim("gather", dim, std::max(x.dim(), 1));
   check(index.dim() == x.dim(), "gather: the index {} must have the rank of {}", index.shape(), x.shape());
   for (int d = 0; d < x.dim(); ++d) {
     check(d == along || index.shape()[d] <= x.shape()[d], "gather: the index {} exceeds {} in dimension {}",

@@ -5,7 +5,7 @@ namespace rill::detail {
 DimSet::DimSet(const char* op, const Dims& dims, int rank) {
   if (dims.empty()) bits_ = (1u << rank) - 1;
   for (std::int64_t dim : dims) {
-    const int at = wrap_dim(op, dim, rank);
+    const int at = wrap_dim(op, dim, std::max(rank, 1));
     check(!has(at), "{}: dimension {} is named twice in {}", op, dim, dims);
     bits_ |= 1u << at;
   }

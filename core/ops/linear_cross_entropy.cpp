@@ -6,6 +6,7 @@
 #include <rill/core/ops/class_targets.h>
 #include <rill/core/ops/layout.h>
 #include <rill/core/ops/matmul_into.h>
+#include <rill/core/ops/stored_weight.h>
 
 #include <cmath>
 #include <utility>
@@ -42,12 +43,12 @@ struct KeptGradients {
 template <class T>
 class BlockwiseLoss {
  public:
-  BlockwiseLoss(const Tensor& x, const Tensor& weight, const Tensor& bias, const ClassTargets& targets,
+  BlockwiseLoss(const Tensor& x, const StoredWeight& weight, const Tensor& bias, const ClassTargets& targets,
                 const CrossEntropyOptions& options)
       : n_in_(x.size(1)),
-        classes_(weight.size(0)),
+        classes_(weight.out_size()),
         x_(as_matrix<T>(x, x_owner_)),
-        weight_(as_matrix<T>(weight, weight_owner_)),
+        weight_(as_matrix<T>(weight.out_in(), weight_owner_)),
         bias_owner_(bias.defined() ? bias.detach().contiguous() : Tensor()),
         targets_(targets),
         own_(static_cast<T>(1 - options.label_smoothing)),
@@ -57,8 +58,8 @@ class BlockwiseLoss {
     const auto wants = [](const Tensor& t) { return grad_enabled() && t.defined() && t.requires_grad(); };
     if (wants(x)) kept_.x = empty(x.shape(), x.dtype());
     kept_.weight_transposed = weight_.transposed;
-    if (wants(weight)) {
-      kept_.weight = empty(weight_.transposed ? Shape{n_in_, classes_} : weight.shape(), weight.dtype());
+    if (wants(weight.array)) {
+      kept_.weight = empty(weight_.transposed ? Shape{n_in_, classes_} : Shape{classes_, n_in_}, x.dtype());
     }
     if (wants(bias)) kept_.bias = empty(bias.shape(), bias.dtype());
     for (std::int64_t i = 0; i < targets.size(); ++i) {
@@ -185,17 +186,17 @@ class BlockwiseLoss {
   KeptGradients kept_;
 };
 
-void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& target) {
-  check(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1),
-        "linear_cross_entropy: x [N, in] and weight [V, in] do not fit: {} and {}", x.shape(),
-        weight.shape());
+void check_shapes(const Tensor& x, const StoredWeight& weight, const Tensor& bias, const Tensor& target) {
+  const Shape shape{weight.out_size(), weight.in_size()};
+  check(x.dim() == 2 && x.size(1) == shape[1],
+        "linear_cross_entropy: x [N, in] and weight [V, in] do not fit: {} and {}", x.shape(), shape);
   check(target.shape() == Shape{x.size(0)}, "linear_cross_entropy: x {} needs targets [{}], not {}",
         x.shape(), x.size(0), target.shape());
-  check(x.dtype() == weight.dtype(), "linear_cross_entropy: x is {}, the weight {}; use .to({})",
-        name(x.dtype()), name(weight.dtype()), name(x.dtype()));
+  check(x.dtype() == weight.array.dtype(), "linear_cross_entropy: x is {}, the weight {}; use .to({})",
+        name(x.dtype()), name(weight.array.dtype()), name(x.dtype()));
   if (!bias.defined()) return;
-  check(bias.shape() == Shape{weight.size(0)}, "linear_cross_entropy: the bias is {}; {} classes need [{}]",
-        bias.shape(), weight.size(0), weight.size(0));
+  check(bias.shape() == Shape{shape[0]}, "linear_cross_entropy: the bias is {}; {} classes need [{}]",
+        bias.shape(), shape[0], shape[0]);
   check(bias.dtype() == x.dtype(), "linear_cross_entropy: x is {}, the bias {}; use .to({})", name(x.dtype()),
         name(bias.dtype()), name(x.dtype()));
 }
@@ -213,6 +214,12 @@ void give_scaled(GradRef d, Tensor& kept, double factor, bool reusable, bool tra
 
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& target,
                             const CrossEntropyOptions& options) {
+  check(weight.dim() == 2, "linear_cross_entropy: the weight is {}; it must be [V, in]", weight.shape());
+  return linear_cross_entropy(x, StoredWeight{weight, true}, bias, target, options);
+}
+
+Tensor linear_cross_entropy(const Tensor& x, const StoredWeight& weight, const Tensor& bias,
+                            const Tensor& target, const CrossEntropyOptions& options) {
   check_shapes(x, weight, bias, target);
   const double smoothing = options.label_smoothing;
   check(smoothing >= 0 && smoothing <= 1, "linear_cross_entropy: label_smoothing is {}; it must be in 0..1",
@@ -220,20 +227,21 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   // A gradient for each row cannot be known ahead.
   if (options.reduction == Reduction::none) return cross_entropy(linear(x, weight, bias), target, options);
   return visit_floating("linear_cross_entropy", x.dtype(), [&]<class T>(Type<T>) {
-    const ClassTargets targets("linear_cross_entropy", target, weight.size(0), x.dtype(), options.weight,
+    const ClassTargets targets("linear_cross_entropy", target, weight.out_size(), x.dtype(), options.weight,
                                options.ignore_index);
     const FlushDenormals flush;  // the gradients of unlikely classes
     BlockwiseLoss<T> loss(x, weight, bias, targets, options);
     const Tensor losses = loss.run();
-    return record("linear_cross_entropy",
-                  detail::reduced_loss(losses, options.reduction, targets.total_weight()), {x, weight, bias},
-                  [kept = loss.take_kept()](const Tensor& dy, Grads& d) mutable {
-                    const double factor = dy.item();
-                    const bool again = d.keeps_graph();
-                    give_scaled(d[0], kept.x, factor, again);
-                    give_scaled(d[1], kept.weight, factor, again, kept.weight_transposed);
-                    give_scaled(d[2], kept.bias, factor, again);
-                  });
+    return record(
+        "linear_cross_entropy", detail::reduced_loss(losses, options.reduction, targets.total_weight()),
+        {x, weight.array, bias},
+        [kept = loss.take_kept(), out_first = weight.out_first](const Tensor& dy, Grads& d) mutable {
+          const double factor = dy.item();
+          const bool again = d.keeps_graph();
+          give_scaled(d[0], kept.x, factor, again);
+          give_scaled(d[1], kept.weight, factor, again, kept.weight_transposed == out_first);
+          give_scaled(d[2], kept.bias, factor, again);
+        });
   });
 }
 

@@ -6,6 +6,7 @@
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/ops.h>
 #include <rill/core/ops/matmul_into.h>
+#include <rill/core/ops/stored_weight.h>
 #include <rill/core/parallel.h>
 
 namespace rill {
@@ -144,42 +145,59 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, double beta, dou
   return product;  // whatever c holds, as in BLAS
 }
 
+Tensor StoredWeight::turned(bool turn) const {
+  const NoGrad no_grad;
+  return turn ? array.t() : array.detach();
+}
+
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_same_dtype("linear", x, weight);
-  check(weight.dim() == 2 && x.dim() > 0 && x.size(-1) == weight.size(1),
-        "linear: x {} and weight {} do not fit; they are [..., in] and [out, in]", x.shape(), weight.shape());
-  check(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "linear: bias {} does not fit weight {}",
-        bias.defined() ? bias.shape() : Shape{}, weight.shape());
+  check(weight.dim() == 2, "linear: the weight is {}; it must be [out, in]", weight.shape());
+  return linear(x, StoredWeight{weight, true}, bias);
+}
+
+Tensor linear(const Tensor& x, const StoredWeight& weight, const Tensor& bias) {
+  const std::int64_t in = weight.in_size(), out = weight.out_size();
+  check_same_dtype("linear", x, weight.array);
+  check(x.dim() > 0 && x.size(-1) == in,
+        "linear: x {} and weight {} do not fit; they are [..., in] and [out, in]", x.shape(), Shape{out, in});
+  check(!bias.defined() || bias.shape() == Shape{out}, "linear: bias {} does not fit weight {}",
+        bias.defined() ? bias.shape() : Shape{}, Shape{out, in});
   if (bias.defined()) check_same_dtype("linear", x, bias);
   Shape shape = x.shape();
-  shape[x.dim() - 1] = weight.size(0);
+  shape[x.dim() - 1] = out;
   const std::int64_t rows =
       numel(Shape(std::span(shape.begin(), static_cast<std::size_t>(shape.size() - 1))));
-  const Shape flat{rows, weight.size(1)};
-  Tensor y = empty({rows, weight.size(0)}, x.dtype());
+  const Shape flat{rows, in};
+  Tensor y = empty({rows, out}, x.dtype());
   {
     const NoGrad no_grad;
     if (bias.defined()) y.copy_(bias.detach());
-    matmul_into({y, bias.defined() ? 1.0 : 0.0}, x.reshape(flat), weight.t());
+    matmul_into({y, bias.defined() ? 1.0 : 0.0}, x.reshape(flat), weight.in_out());
   }
   y = detail::make_view(y.impl().storage, y.dtype(), shape, contiguous_strides(shape), 0);
-  if (!is_recording({x, weight, bias})) return unrecorded("linear", std::move(y));
-  return record("linear", std::move(y), {x, weight, bias},
-                [x = Saved(x, "linear"), weight = Saved(weight, "linear"), flat](const Tensor& dy, Grads& d) {
+  if (!is_recording({x, weight.array, bias})) return unrecorded("linear", std::move(y));
+  return record("linear", std::move(y), {x, weight.array, bias},
+                [x = Saved(x, "linear"), w = Saved(weight.array, "linear"), out_first = weight.out_first,
+                 flat](const Tensor& dy, Grads& d) {
                   const Tensor g = dy.reshape({flat[0], dy.size(-1)});
                   if (auto dx = d[0]) {
+                    const Tensor out_in = StoredWeight{w(), out_first}.out_in();
                     const Slot slot = dx.slot();
                     if (slot.to.is_contiguous()) {
-                      matmul_into({slot.to.reshape(flat), slot.beta}, g, weight());
-                    } else {  // a leaf with gaps
+                      matmul_into({slot.to.reshape(flat), slot.beta}, g, out_in);
+                    } else {  // a gradient with gaps
                       Tensor product = empty(flat, dy.dtype());
-                      matmul_into({product, 0}, g, weight());
+                      matmul_into({product, 0}, g, out_in);
                       Tensor to = slot.to;
                       product = product.reshape(to.shape());
                       slot.beta == 0 ? to.copy_(product) : to.add_(product);
                     }
                   }
-                  if (auto dw = d[1]) matmul_into(dw.slot(), g.t(), x().reshape(flat));
+                  if (auto dw = d[1]) {
+                    const Tensor rows_of_x = x().reshape(flat);
+                    const Slot slot = dw.slot();
+                    out_first ? matmul_into(slot, g.t(), rows_of_x) : matmul_into(slot, rows_of_x.t(), g);
+                  }
                   if (auto db = d[2]) sum_rows_into(db.slot(), g);
                 });
 }

@@ -430,7 +430,7 @@ Tensor running_sum(const Tensor& x, int dim, bool backwards) {
 
 Tensor cumsum(const Tensor& x, std::int64_t dim) {
   return visit_floating("cumsum", x.dtype(), [&]<class T>(Type<T>) {
-    const int along = wrap_dim("cumsum", dim, x.dim());
+    const int along = wrap_dim("cumsum", dim, std::max(x.dim(), 1));
     return record("cumsum", running_sum<T>(x, along, false), {x}, [along](const Tensor& dy, Grads& d) {
       if (auto dx = d[0]) dx.give(running_sum<T>(dy, along, true));
     });

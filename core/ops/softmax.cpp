@@ -83,7 +83,7 @@ void backward(const T* y, const T* dy, const Blocks& b, T beta, T* dx) {
 template <class Op>
 Tensor along(const Tensor& x, std::int64_t dim) {
   return visit_floating(Op::name, x.dtype(), [&]<class T>(Type<T>) {
-    const int first = wrap_dim(Op::name, dim, x.dim());
+    const int first = wrap_dim(Op::name, dim, std::max(x.dim(), 1));
     const int last = std::min(first + 1, x.dim());
     const Tensor y = empty(x.shape(), x.dtype());
     const auto [data, blocks] = detail::blocked(x, first, last);

@@ -112,7 +112,7 @@ ValuesAndIndices first_of(const Tensor& x, std::int64_t k, int dim) {
 }  // namespace
 
 ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t dim, bool largest) {
-  const int along = wrap_dim("topk", dim, x.dim());
+  const int along = wrap_dim("topk", dim, std::max(x.dim(), 1));
   const std::int64_t size = x.dim() == 0 ? 1 : x.size(along);
   const std::int64_t least = x.dim() == 0 ? 1 : 0;
   check(k >= least && k <= size, "topk: {} of the {} elements along dimension {} of {}; k must be in {}..{}",

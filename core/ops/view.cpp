@@ -82,8 +82,8 @@ Tensor reshape(const Tensor& x, const Shape& wanted) {
 }
 
 Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
-  const int first = wrap_dim("flatten", start, x.dim());
-  const int last = wrap_dim("flatten", end, x.dim());
+  const int first = wrap_dim("flatten", start, std::max(x.dim(), 1));
+  const int last = wrap_dim("flatten", end, std::max(x.dim(), 1));
   check(first <= last, "flatten: start {} lies behind end {}", start, end);
   Shape shape;
   std::int64_t joined = 1;
@@ -113,8 +113,8 @@ Tensor permute(const Tensor& x, const Dims& dims) {
 }
 
 Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1) {
-  const int a = wrap_dim("transpose", dim0, x.dim());
-  const int b = wrap_dim("transpose", dim1, x.dim());
+  const int a = wrap_dim("transpose", dim0, std::max(x.dim(), 1));
+  const int b = wrap_dim("transpose", dim1, std::max(x.dim(), 1));
   Shape shape = x.shape();
   Strides strides = x.strides();
   if (a != b) {
@@ -202,7 +202,7 @@ Tensor reshape_ones(const char* name, const Tensor& x, const Shape& shape, const
 }  // namespace
 
 Tensor squeeze(const Tensor& x, std::int64_t dim) {
-  const int at = wrap_dim("squeeze", dim, x.dim());
+  const int at = wrap_dim("squeeze", dim, std::max(x.dim(), 1));
   Shape shape = x.shape();
   Strides strides = x.strides();
   if (x.dim() > 0 && shape[at] == 1) {

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;
 
-/// Reads through zlib, which passes files that are not compressed as they are.
-class Reader {
+/// Reads through zlib, which reads uncompressed files too.
+class IdxReader {
  public:
-  explicit Reader(const std::filesystem::path& path)
+  explicit IdxReader(const std::filesystem::path& path)
       : name_(path.string()), file_(gzopen(path.c_str(), "rb")) {
     rill::check(file_ != nullptr, "{}: the file cannot be read", name_);
   }
@@ -66,10 +66,10 @@ class Reader {
 
 Idx read_idx(const std::filesystem::path& path) {
   rill::check(std::filesystem::is_regular_file(path), "{}: no such file", path.string());
-  Reader reader(path);
+  IdxReader reader(path);
   const std::uint32_t magic = reader.number();
   const std::uint32_t type = magic >> 8, dims = magic & 0xff;
-  rill::check(magic >> 16 == 0 && dims >= 1 && dims <= 8, "{}: no IDX file (it begins with {:#010x})",
+  rill::check(magic >> 16 == 0 && dims >= 1 && dims <= 8, "{}: not an IDX file (it begins with {:#010x})",
               reader.name(), magic);
   rill::check(type == 8, "{}: elements of type {:#x}; only unsigned bytes (0x8) are read", reader.name(),
               type);
@@ -81,7 +81,7 @@ Idx read_idx(const std::filesystem::path& path) {
     total = size == 0 ? 0 : total > most_bytes / size ? most_bytes + 1 : total * size;
     rill::check(total <= most_bytes, "{}: more than {} bytes", reader.name(), most_bytes);
   }
-  // The sizes may lie: the bytes are taken in as they come.
+  // The sizes may be wrong, so memory grows with what is really read.
   constexpr std::uint64_t step = std::uint64_t{16} << 20;
   while (out.bytes.size() < total) {
     const std::size_t have = out.bytes.size();

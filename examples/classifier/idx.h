@@ -1,4 +1,4 @@
-/// IDX files: the format of MNIST and its kin, gzip-compressed or not.
+/// IDX files, the format of MNIST and similar data sets, gzip-compressed or not.
 ///
 /// Big-endian: two zero bytes, the type (8: unsigned bytes), the number of dimensions, their sizes, the
 /// bytes. Source: LeCun, Cortes and Burges, "The MNIST database of handwritten digits".
@@ -16,8 +16,8 @@ struct Idx {
   std::vector<std::uint8_t> bytes;
 };
 
-/// Reads an IDX file of unsigned bytes. Throws rill::Error naming the file when it is missing, no IDX file,
-/// of another element type, shorter or longer than its sizes say, or larger than 4 GB.
+/// Reads an IDX file of unsigned bytes. Throws rill::Error naming the file if it is missing, not an IDX
+/// file, of another element type, shorter or longer than its sizes say, or larger than 4 GB.
 Idx read_idx(const std::filesystem::path& path);
 
 }  // namespace classifier

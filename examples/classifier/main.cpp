@@ -6,23 +6,23 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <classifier/training.h>
+#include <classifier/fit.h>
 #include <rill/core/about.h>
 #include <rill/core/io/file.h>
 #include <rill/core/parallel.h>
 
 namespace {
 
-struct Options {
-  std::string train_images, train_labels, test_images, test_labels, data, model;
+struct CommandLine {
+  std::string train_images, train_labels, test_images, test_labels, data, model_file;
   std::string preset;
   std::int64_t width = 0, steps = 50;
   int threads = 0;
-  classifier::ModelOptions sizes;
-  classifier::TrainingOptions training;
+  classifier::SequenceClassifierOptions model_options;
+  classifier::FitOptions training;
 };
 
-/// The file of a data folder whose name begins with `start` and holds `kind`; throws when there is not
+/// The file of a data folder whose name begins with `start` and contains `kind`; throws unless there is
 /// exactly one.
 std::string find_file(const std::string& folder, const std::string& start, const std::string& kind) {
   rill::check(std::filesystem::is_directory(folder), "{}: no such folder", folder);
@@ -38,44 +38,44 @@ std::string find_file(const std::string& folder, const std::string& start, const
   return found;
 }
 
-void use_folder(Options& o) {
+void use_folder(CommandLine& o) {
   o.train_images = find_file(o.data, "train", "images");
   o.train_labels = find_file(o.data, "train", "labels");
   o.test_images = find_file(o.data, "t10k", "images");
   o.test_labels = find_file(o.data, "t10k", "labels");
 }
 
-classifier::Score train_images(Options& o, rill::Rng& rng) {
-  const classifier::Data train = classifier::read_images(o.train_images, o.train_labels, o.width);
-  const classifier::Data test = classifier::read_images(o.test_images, o.test_labels, o.width);
+classifier::Score run_images(CommandLine& o, rill::Rng& rng) {
+  const classifier::Dataset train = classifier::read_images(o.train_images, o.train_labels, o.width);
+  const classifier::Dataset test = classifier::read_images(o.test_images, o.test_labels, o.width);
   rill::check(train.x.size(1) == test.x.size(1) && train.x.size(2) == test.x.size(2),
               "training images are {}, test images {}; they must have one size", train.x.shape(),
               test.x.shape());
-  o.sizes.input_size = train.x.size(2);
+  o.model_options.input_size = train.x.size(2);
   std::int64_t classes = 0;
   for (const auto& y : {train.y, test.y})
     classes = std::max(classes, rill::amax(y.to(rill::float64)).item<std::int64_t>() + 1);
-  o.sizes.output_size = std::max<std::int64_t>(o.preset.empty() ? 0 : 10, classes);
-  classifier::Model model(o.sizes, rng);
+  o.model_options.output_size = std::max<std::int64_t>(o.preset.empty() ? 0 : 10, classes);
+  classifier::SequenceClassifier model(o.model_options, rng);
   fmt::print("{} training and {} test images of {} rows; {} parameters\n", train.size(), test.size(),
              train.x.size(1), model.num_parameters());
-  const classifier::Score score = classifier::train(model, train, test, o.training);
-  if (!o.model.empty()) model.save(o.model);
+  const classifier::Score score = classifier::fit(model, train, test, o.training);
+  if (!o.model_file.empty()) model.save(o.model_file);
   return score;
 }
 
-classifier::Score train_adding(Options& o, rill::Rng& rng) {
-  o.sizes.input_size = 2;
-  o.sizes.output_size = 1;
-  classifier::Model model(o.sizes, rng);
+classifier::Score run_adding_problem(CommandLine& o, rill::Rng& rng) {
+  o.model_options.input_size = 2;
+  o.model_options.output_size = 1;
+  classifier::SequenceClassifier model(o.model_options, rng);
   fmt::print("no data given: the adding problem over {} steps; {} parameters\n", o.steps,
              model.num_parameters());
-  const classifier::Score score = classifier::train_adding(model, o.steps, o.training);
-  if (!o.model.empty()) model.save(o.model);
+  const classifier::Score score = classifier::fit_adding_problem(model, o.steps, o.training);
+  if (!o.model_file.empty()) model.save(o.model_file);
   return score;
 }
 
-void add_options(CLI::App& app, Options& o) {
+void add_options(CLI::App& app, CommandLine& o) {
   auto* data = app.add_option(
       "--data", o.data,
       "folder with train*images*, train*labels*, t10k*images*, t10k*labels* (IDX, .gz or not)");
@@ -94,17 +94,18 @@ void add_options(CLI::App& app, Options& o) {
   auto* preset = app.add_option("--preset", o.preset,
                                 "30-64-2-10: rows padded to 30 features, hidden 64, 2 layers, 10 classes")
                      ->check(CLI::IsMember({"30-64-2-10"}).description(""));
-  using rill::nn::Cell;
+  std::vector<std::string> cells;
+  for (const rill::nn::Cell cell : rill::nn::cells) cells.push_back(name(cell));
   app.add_option_function<std::string>(
-         "--cell", [&o](const std::string& cell) { o.sizes.cell = cell == "gru" ? Cell::gru : Cell::rau; },
-         "gru or rau")
-      ->check(CLI::IsMember({"gru", "rau"}).description(""))
+         "--cell", [&o](const std::string& cell) { o.model_options.cell = *rill::nn::cell_named(cell); },
+         fmt::format("{}", fmt::join(cells, " or ")))
+      ->check(CLI::IsMember(cells).description(""))
       ->default_str("gru");
-  app.add_option("--hidden", o.sizes.hidden_size)
+  app.add_option("--hidden", o.model_options.hidden_size)
       ->check(CLI::Range(1, 65536))
       ->capture_default_str()
       ->excludes(preset);
-  app.add_option("--layers", o.sizes.num_layers)
+  app.add_option("--layers", o.model_options.num_layers)
       ->check(CLI::Range(1, 64))
       ->capture_default_str()
       ->excludes(preset);
@@ -118,7 +119,7 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
   app.add_option("--threads", o.threads)->check(CLI::Range(1, 1024));
-  app.add_option("--model", o.model, "safetensors file to write");
+  app.add_option("--model", o.model_file, "safetensors file to write");
 }
 
 }  // namespace
@@ -126,7 +127,7 @@ void add_options(CLI::App& app, Options& o) {
 int main(int argc, char** argv) try {
   CLI::App app("Classifies sequences with a GRU or a RAU and a linear layer on the last state.",
                "classifier");
-  Options o;
+  CommandLine o;
   add_options(app, o);
   try {
     app.parse(argc, argv);
@@ -136,14 +137,14 @@ int main(int argc, char** argv) try {
   if (o.threads > 0) rill::set_num_threads(o.threads);
   if (!o.preset.empty()) {
     o.width = 30;
-    o.sizes.hidden_size = 64;
-    o.sizes.num_layers = 2;
+    o.model_options.hidden_size = 64;
+    o.model_options.num_layers = 2;
   }
   fmt::print("{}\n", rill::about());
   if (!o.data.empty()) use_folder(o);
   rill::Rng rng(o.training.seed);
   const bool images = !o.train_images.empty();
-  const classifier::Score score = images ? train_images(o, rng) : train_adding(o, rng);
+  const classifier::Score score = images ? run_images(o, rng) : run_adding_problem(o, rng);
   if (images) {
     fmt::print("accuracy {:.2f} %\n", 100 * score.accuracy);
   } else {

@@ -1,4 +1,4 @@
-/// A recurrent cell of one's own, from plain ops, and a network with it.
+/// A custom recurrent cell, written in plain ops, and a network with it.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ class UpdateGateCell final : public rill::nn::Module {
 
   Tensor operator()(const Tensor& x, const Tensor& h) const {
     const Tensor both = rill::cat({x, h}, 1);
-    const Tensor u = rill::sigmoid(gate_(both) + 1.0);  // at first it remembers
+    const Tensor u = rill::sigmoid(gate_(both) + 1.0);  // biased to remember
     return u * h + (1.0 - u) * rill::tanh(candidate_(both));
   }
-  void members(rill::nn::Members& m) const override { m("gate", gate_)("candidate", candidate_); }
+  void members(rill::nn::Members& m) override { m("gate", gate_)("candidate", candidate_); }
 
  private:
   rill::nn::Linear gate_, candidate_;
 };
 
-/// Reads a sequence with the cell and says one number.
+/// Reads a sequence with the cell; a linear layer on the last state gives one number.
 class Adder final : public rill::nn::Module {
  public:
   Adder(std::int64_t hidden, rill::Rng& rng)
@@ -39,7 +39,7 @@ class Adder final : public rill::nn::Module {
     for (std::int64_t t = 0; t < x.size(0); ++t) h = cell_(x.select(0, t), h);
     return out_(h).squeeze(1);
   }
-  void members(rill::nn::Members& m) const override { m("cell", cell_)("out", out_); }
+  void members(rill::nn::Members& m) override { m("cell", cell_)("out", out_); }
 
  private:
   std::int64_t hidden_;

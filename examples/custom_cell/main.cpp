@@ -1,5 +1,5 @@
-// A recurrent cell of one's own, from plain ops, trained on the adding problem: two marked numbers of a
-// sequence are to be added (Hochreiter and Schmidhuber 1997).
+// A custom recurrent cell, written in plain ops, trained on the adding problem: the sum of the two marked
+// numbers of a sequence (Hochreiter and Schmidhuber 1997).
 #include <fmt/format.h>
 
 #include <custom_cell/adder.h>
@@ -9,20 +9,20 @@ namespace {
 
 using rill::Tensor;
 
-struct Batch {
+struct MarkedNumbers {
   Tensor x;  // [T, B, 2]: a number in [0, 1) and a mark
   Tensor y;  // [B]: the sum of the two marked numbers
 };
 
-Batch adding_problem(std::int64_t steps, std::int64_t batch, rill::Rng& rng) {
-  Batch made{rill::zeros({steps, batch, 2}), rill::zeros({batch})};
+MarkedNumbers draw_batch(std::int64_t steps, std::int64_t batch, rill::Rng& rng) {
+  MarkedNumbers made{rill::zeros({steps, batch, 2}), rill::zeros({batch})};
   float* x = made.x.mutable_data<float>();
   float* y = made.y.mutable_data<float>();
   const std::int64_t half = steps / 2;
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < steps; ++t) x[(t * batch + b) * 2] = static_cast<float>(rng.uniform());
-    for (std::int64_t part = 0; part < 2; ++part) {
-      const auto t = part * half + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(half)));
+    for (std::int64_t mark = 0; mark < 2; ++mark) {
+      const auto t = mark * half + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(half)));
       x[(t * batch + b) * 2 + 1] = 1;
       y[b] += x[(t * batch + b) * 2];
     }
@@ -36,9 +36,9 @@ int main() try {
   rill::Rng rng(1);
   const custom_cell::Adder model(32, rng);
   rill::optim::Adam adam(model.named_parameters(), {.lr = 5e-3});
-  double average = 0.17;  // the error of always saying 1
+  double average = 0.17;  // the error of always predicting 1
   for (int step = 1; step <= 1500; ++step) {
-    const Batch batch = adding_problem(20, 32, rng);
+    const MarkedNumbers batch = draw_batch(20, 32, rng);
     adam.zero_grad();
     const Tensor loss = rill::mse_loss(model(batch.x), batch.y);
     loss.backward();
@@ -47,7 +47,7 @@ int main() try {
     average += 0.02 * (loss.item() - average);
     if (step % 250 == 0) fmt::print("step {:4}  mean squared error {:.4f}\n", step, average);
   }
-  fmt::print("{}\n", average < 0.02 ? "learnt: always saying 1 would give 0.167" : "not learnt");
+  fmt::print("{}\n", average < 0.02 ? "learnt: always predicting 1 gives 0.167" : "not learnt");
   return average < 0.02 ? 0 : 1;
 } catch (const rill::Error& error) {
   fmt::print(stderr, "custom_cell: {}\n", error.what());

@@ -10,8 +10,7 @@
 #include <rill/core/parallel.h>
 #include <rill/nn/attention/attention_rows.h>
 #include <rill/nn/init.h>
-#include <rill/nn/layers/parts.h>
-#include <rill/nn/recurrent/sequence.h>
+#include <rill/nn/recurrent/sequence_rows.h>
 
 namespace rill::nn {
 namespace detail {
@@ -53,7 +52,7 @@ namespace {
 
 constexpr const char* op_name = "additive_attention";
 
-/// Rows of a batch worth a piece of work of their own: some 10 microseconds of tanh.
+/// Rows of a batch that make a chunk of some 10 microseconds of tanh.
 std::int64_t rows_grain(std::int64_t steps, std::int64_t size) {
   return std::max<std::int64_t>(1, 16384 / (steps * size + 1));
 }
@@ -65,24 +64,24 @@ void forward(const Tensor& query, const Tensor& v, const Memory& memory, Tensor&
   const T* queries = rill::detail::raw<const T>(query);
   const T* energy = rill::detail::raw<const T>(v);
   T* contexts = context.mutable_data<T>();
-  T* shares = weights.mutable_data<T>();
+  T* weight_rows = weights.mutable_data<T>();
   parallel_for(query.size(0), rows_grain(steps, size), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
-      T* row = shares + b * steps;
+      T* row = weight_rows + b * steps;
       kernels::attend(sources[b], queries + b * size, energy, row, contexts + b * width);
       std::fill(row + sources.positions(b), row + steps, T(0));
     }
   });
 }
 
-/// What the backward pass needs again.
-struct Kept {
+/// Saved for the backward pass.
+struct KeptAttention {
   Saved query, v, keys, values, weights;
   std::optional<Saved> lengths;
 };
 
 template <class T>
-void backward(const Kept& kept, const Tensor& dcontext, const Tensor& dweights, Grads& d) {
+void backward(const KeptAttention& kept, const Tensor& dcontext, const Tensor& dweights, Grads& d) {
   const detail::AttentionRows<T> sources(kept.values(), kept.keys(),
                                          kept.lengths ? (*kept.lengths)() : Tensor());
   const std::int64_t batch = kept.query.shape()[0], size = sources.size(), steps = sources.steps();
@@ -148,9 +147,9 @@ Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& 
   const FlushDenormals flush;
   visit_floating("attention", q.dtype(),
                  [&]<class T>(Type<T>) { forward<T>(q, energy, dense, context, weights); });
-  Kept kept{Saved(q, op_name),          Saved(energy, op_name),
-            Saved(dense.keys, op_name), Saved(dense.values, op_name),
-            Saved(weights, op_name),    std::nullopt};
+  KeptAttention kept{Saved(q, op_name),          Saved(energy, op_name),
+                     Saved(dense.keys, op_name), Saved(dense.values, op_name),
+                     Saved(weights, op_name),    std::nullopt};
   if (dense.lengths.defined()) kept.lengths = Saved(dense.lengths, op_name);
   auto [c, w] = record("additive_attention", std::array{context, weights},
                        {q, energy, dense.keys, dense.values}, [kept = std::move(kept)](Outputs dy, Grads& d) {
@@ -193,28 +192,32 @@ AdditiveAttentionOptions with_defaults(AdditiveAttentionOptions o) {
   return o;
 }
 
-/// Keys [S, B, A] = values [S, B, M] · weight [M, A] + bias, of the valid positions alone; 0 past a row's
-/// length.
-Tensor project_keys(const SequenceRows& rows, const Tensor& values, const Tensor& weight,
-                    const Tensor& bias) {
-  check(values.dtype() == weight.dtype(), "attention: encoder outputs are {}, the parameters {}; use .to({})",
-        name(values.dtype()), name(weight.dtype()), name(weight.dtype()));
-  Tensor keys = empty({rows.steps(), rows.batch(), weight.size(1)}, values.dtype());
-  rows.write({keys, 0}, [&](const Slot& to) {
+/// y [T, B, A] = x [T, B, W] · the W rows of `weight` from `first` on (+ bias) at the valid positions of
+/// `rows`; 0 past a length.
+Tensor project(const SequenceRows& rows, const Tensor& x, const Tensor& weight, std::int64_t first,
+               const Tensor& bias) {
+  check(x.dtype() == weight.dtype(),
+        "attention: encoder outputs or hidden are {}, the parameters {}; use .to({})", name(x.dtype()),
+        name(weight.dtype()), name(weight.dtype()));
+  const std::int64_t width = x.size(2);
+  Tensor y = empty({rows.steps(), rows.batch(), weight.size(1)}, x.dtype());
+  rows.write({y, 0}, [&](const Slot& to) {
     Tensor lines = to.to;
-    lines.copy_(bias.detach());
-    matmul_into({lines, 1}, rows.gather(values), weight);
+    if (bias.defined()) lines.copy_(bias.detach());
+    matmul_into({lines, bias.defined() ? 1.0 : 0.0}, rows.gather(x), weight.detach().narrow(0, first, width));
   });
-  constexpr const char* op = "attention_keys";
-  return record("attention_keys", keys, {values, weight, bias},
-                [rows, values = Saved(values, op), weight = Saved(weight, op)](const Tensor& dy, Grads& d) {
-                  const Tensor dkeys = rows.gather(dy);
-                  if (auto g = d[0]) {
-                    rows.write(g.slot(), [&](const Slot& to) { matmul_into(to, dkeys, weight().t()); });
-                  }
-                  if (auto g = d[1]) matmul_into(g.slot(), rows.gather(values()).t(), dkeys);
-                  if (auto g = d[2]) sum_rows_into(g.slot(), dkeys);
-                });
+  constexpr const char* op = "attention_projection";
+  return record(
+      "attention_projection", y, {x, weight, bias},
+      [rows, first, width, x = Saved(x, op), weight = Saved(weight, op)](const Tensor& dy, Grads& d) {
+        const Tensor lines = rows.gather(dy);
+        if (auto g = d[0]) {
+          rows.write(g.slot(),
+                     [&](const Slot& to) { matmul_into(to, lines, weight().narrow(0, first, width).t()); });
+        }
+        if (auto g = d[1]) detail::matmul_into_rows(g.slot(), first, rows.gather(x()).t(), lines);
+        if (auto g = d[2]) sum_rows_into(g.slot(), lines);
+      });
 }
 
 }  // namespace
@@ -228,22 +231,16 @@ AdditiveAttention::AdditiveAttention(AdditiveAttentionOptions options, Rng& rng)
   v_ = init::uniform_(empty({options_.attention_size}), -bound, bound, rng).set_requires_grad();
 }
 
-Tensor AdditiveAttention::query_weight() const {
-  return detail::part_of(detail::stored_weight(attn_),
-                         [&](const Tensor& w) { return w.narrow(0, 0, options_.hidden_size); });
-}
-
-Tensor AdditiveAttention::key_weight() const {
-  return detail::part_of(detail::stored_weight(attn_), [&](const Tensor& w) {
-    return w.narrow(0, options_.hidden_size, options_.memory_size);
-  });
+Tensor AdditiveAttention::stored_weight() const {
+  check(v_.defined(), "attention: the module was moved from; it has no weights");
+  return attn_.stored_weight().array;
 }
 
 Memory AdditiveAttention::prepare(const Tensor& encoder_outputs, const Tensor& lengths) const {
   detail::check_source("attention", encoder_outputs, lengths, options_.memory_size);
   const SequenceRows rows("attention", encoder_outputs.size(0), encoder_outputs.size(1), lengths);
   return {.values = encoder_outputs,
-          .keys = project_keys(rows, encoder_outputs, key_weight(), attn_.bias()),
+          .keys = project(rows, encoder_outputs, stored_weight(), options_.hidden_size, attn_.bias()),
           .lengths = lengths};
 }
 
@@ -253,10 +250,11 @@ Attended AdditiveAttention::operator()(const Tensor& hidden, const Memory& memor
         options_.hidden_size, options_.hidden_size);
   check(hidden.size(-1) == options_.hidden_size, "attention: hidden {} has width {}, hidden_size is {}",
         hidden.shape(), hidden.size(-1), options_.hidden_size);
-  const Tensor query = matmul(hidden.reshape({hidden.size(-2), hidden.size(-1)}), query_weight());
-  return additive_attention(query, v_, memory);
+  const Tensor one_step = hidden.dim() == 3 ? hidden : hidden.unsqueeze(0);
+  const SequenceRows rows("attention", 1, one_step.size(1), Tensor());
+  return additive_attention(project(rows, one_step, stored_weight(), 0, Tensor()).squeeze(0), v_, memory);
 }
 
-void AdditiveAttention::members(Members& m) const { m("v", v_)("attn", attn_); }
+void AdditiveAttention::members(Members& m) { m("v", v_)("attn", attn_); }
 
 }  // namespace rill::nn

@@ -1,4 +1,4 @@
-/// Additive attention: where in a source a state looks, and what it sees there.
+/// Additive attention of a state over the positions of a source.
 ///
 /// Equations (Bahdanau, Cho and Bengio 2014), for a query h [H] and encoder outputs m_s [M], s < length:
 ///   energy_s = tanh(W [h; m_s] + b) = tanh(W_q h + k_s)    with keys k_s = W_k m_s + b, made once per source
@@ -16,7 +16,7 @@
 
 namespace rill::nn {
 
-/// A batch of sources, prepared for being attended to.
+/// A batch of sources with their projected keys.
 struct Memory {
   Tensor values;   ///< encoder outputs [S, B, M]
   Tensor keys;     ///< their keys [S, B, A]; undefined for a decoder without attention
@@ -28,14 +28,14 @@ struct Memory {
   Memory rows(const Tensor& rows) const;
 };
 
-/// What a query has found.
+/// The result of a query.
 struct Attended {
   Tensor context;  ///< [B, M]
   Tensor weights;  ///< [B, 1, S]
 };
 
 /// softmax(v · tanh(query + keys)) and the values' mean under it, as one op: query [B, A], v [A], memory of B
-/// sources whose keys are [S, B, A]. Backward computes the tanh again instead of keeping S·B·A numbers.
+/// sources whose keys are [S, B, A]. Backward computes the tanh again instead of keeping S·B·A elements.
 /// Throws "attention: …" naming both sides where sizes do not fit each other.
 Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory);
 
@@ -63,16 +63,14 @@ class AdditiveAttention final : public Module {
   /// Attends with hidden [B, H] or [1, B, H].
   Attended operator()(const Tensor& hidden, const Memory& memory) const;
 
-  /// The part of `attn.weight` that projects a query, [H, A]: the first rows of the stored [H + M, A].
-  Tensor query_weight() const;
+  /// `attn.weight` as it is stored, [H + M, A]: the first H rows project a query, the others the keys.
+  Tensor stored_weight() const;
   const Tensor& v() const noexcept { return v_; }
 
   const AdditiveAttentionOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
-  Tensor key_weight() const;
-
   AdditiveAttentionOptions options_;
   Linear attn_;
   Tensor v_;

@@ -5,7 +5,7 @@
 
 namespace rill::kernels {
 
-/// What one query attends to: `positions` keys [positions, size] and values [positions, width], whose rows
+/// The source of one query: `positions` keys [positions, size] and values [positions, width], whose rows
 /// lie `key_stride` and `value_stride` elements apart.
 template <class T>
 struct AttentionSource {
@@ -25,7 +25,8 @@ struct AttentionSource {
 template <class T>
 void attend(const AttentionSource<T>& source, const T* query, const T* v, T* weights, T* context) noexcept;
 
-/// Where the gradients of `attend` go. `keys` may be null; the values' gradient is weights ⊗ dcontext.
+/// The destinations of the gradients of `attend`. `keys` may be null; the values' gradient is
+/// weights ⊗ dcontext.
 template <class T>
 struct AttentionGradients {
   T* query;  ///< [size], overwritten
@@ -35,7 +36,7 @@ struct AttentionGradients {
 };
 
 /// The gradients of `attend` from those of its context [width] and its weights [positions] (or null). The
-/// tanh is computed again rather than kept. `dscores` [positions] is working space.
+/// tanh is computed again rather than kept. `dscores` [positions] is workspace.
 template <class T>
 void attend_backward(const AttentionSource<T>& source, const T* query, const T* v, const T* weights,
                      const T* dcontext, const T* dweights, T* dscores,

@@ -15,7 +15,7 @@ Tensor Dropout::operator()(const Tensor& x) const {
   return y;
 }
 
-void Dropout::members(Members& m) const {
+void Dropout::members(Members& m) {
   m.counter("seed", key_.seed).counter("stream", key_.stream).counter("calls", key_.call);
 }
 

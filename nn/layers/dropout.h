@@ -25,7 +25,7 @@ class Dropout final : public Module {
   Tensor operator()(const Tensor& x) const;
 
   const DropoutOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
   DropoutOptions options_;

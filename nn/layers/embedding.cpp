@@ -22,6 +22,6 @@ Tensor Embedding::operator()(const Tensor& ids) const {
   return embedding(weight_, ids, options_.padding_idx);
 }
 
-void Embedding::members(Members& m) const { m("weight", weight_); }
+void Embedding::members(Members& m) { m("weight", weight_); }
 
 }  // namespace rill::nn

@@ -29,7 +29,7 @@ class Embedding final : public Module {
 
   const Tensor& weight() const noexcept { return weight_; }
   const EmbeddingOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
   EmbeddingOptions options_;

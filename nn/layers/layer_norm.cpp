@@ -18,6 +18,6 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
   return layer_norm(x, options_.normalized_shape, weight_, bias_, options_.eps);
 }
 
-void LayerNorm::members(Members& m) const { m("weight", weight_)("bias", bias_); }
+void LayerNorm::members(Members& m) { m("weight", weight_)("bias", bias_); }
 
 }  // namespace rill::nn

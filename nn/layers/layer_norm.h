@@ -26,7 +26,7 @@ class LayerNorm final : public Module {
   Tensor operator()(const Tensor& x) const;
 
   const LayerNormOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
   LayerNormOptions options_;

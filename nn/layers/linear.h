@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <rill/core/ops/stored_weight.h>
 #include <rill/nn/module.h>
 
 #pragma GCC visibility push(default)
@@ -26,20 +27,23 @@ class Linear final : public Module {
   Tensor operator()(const Tensor& x) const;
 
   /// The weight [out, in].
-  Tensor weight() const;
+  ParameterView weight() const;
   /// The bias [out]; undefined without one.
   const Tensor& bias() const noexcept { return bias_; }
-  /// Shares `weight` [out, in], a leaf (an embedding's weight, say), in place of a weight of its own.
-  void tie_weight(const Tensor& weight);
+  /// Shares `weight` [out, in], a leaf (an embedding's weight, say) or another layer's weight(), in place of
+  /// a weight of its own.
+  void tie_weight(const ParameterView& weight);
+  /// The leaf that stores the weight, for ops that use it directly.
+  StoredWeight stored_weight() const { return {leaf_, tied_}; }
 
   const LinearOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
   LinearOptions options_;
-  Tensor array_;  // [in, out], or the shared weight [out, in]
+  Tensor leaf_;  // [in, out], or a shared weight [out, in]
   Tensor bias_;
-  bool tied_ = false;
+  bool tied_ = false;  // the leaf is [out, in]
 };
 
 }  // namespace rill::nn

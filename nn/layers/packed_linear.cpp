@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <rill/core/autograd.h>
-#include <rill/core/ops.h>
 #include <rill/core/ops/packed_weight.h>
 #include <rill/core/parallel.h>
 
@@ -36,12 +35,13 @@ void multiply(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor&
 
 }  // namespace
 
-Tensor packed_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const bool dense = weight.stride(0) == 1 || weight.stride(1) == 1;
-  if (!dense || is_recording({x, weight, bias})) return linear(x, weight, bias);
+Tensor packed_linear(const Tensor& x, const StoredWeight& weight, const Tensor& bias) {
+  const Tensor w = weight.in_out();
+  const bool dense = w.stride(0) == 1 || w.stride(1) == 1;
+  if (!dense || is_recording({x, weight.array, bias})) return linear(x, weight, bias);
   const Tensor rows = x.contiguous(), offset = bias.defined() ? bias.contiguous() : bias;
-  Tensor y = empty({x.size(0), weight.size(0)}, x.dtype());
-  visit_floating("linear", x.dtype(), [&]<class T>(Type<T>) { multiply<T>(rows, weight.t(), offset, y); });
+  Tensor y = empty({x.size(0), w.size(1)}, x.dtype());
+  visit_floating("linear", x.dtype(), [&]<class T>(Type<T>) { multiply<T>(rows, w, offset, y); });
   return y;
 }
 

@@ -1,24 +1,52 @@
-/// The gates of a GRU: one row of a batch at one step, on one thread.
+/// The pointwise part of a GRU's step. Gates: r, z, n.
 #pragma once
 
-#include <cstdint>
+#include <rill/core/kernels/math.h>
+#include <rill/nn/recurrent/step_kernels.h>
 
 namespace rill::kernels {
 
-/// From the products of one row to its next state. `gates` [3n] holds x·W_ih on entry and r, z, n on return;
-/// `hidden` [3n] is h·W_hh of the state `before` [n]; `bias` [4n]: those of r and of z (both summed), of n's
-/// input side, of its hidden side.
-///
-///   r, z = σ(gates + hidden + bias);  q = hidden_n + bias_hn;  n = tanh(gates_n + bias_in + r q)
-///   h = n + z (before - n)
 template <class T>
-void gru_gates(std::int64_t n, const T* hidden, const T* bias, const T* before, T* gates, T* q,
-               T* h) noexcept;
+RILL_KERNEL void gru_forward(const StepRows<T>& rows) noexcept {
+  const std::int64_t n = rows.hidden;
+  const T* bias = rows.bias;
+  for (std::int64_t k = 0; k < rows.count; ++k) {
+    const T *before = rows.h[k], *products = rows.products + k * 3 * n;
+    T *gates = rows.gates + k * 3 * n, *q = rows.q + k * n, *h = rows.next_h[k];
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T r = math::sigmoid(gates[i] + products[i] + bias[i]);
+      const T z = math::sigmoid(gates[n + i] + products[n + i] + bias[n + i]);
+      const T from_hidden = products[2 * n + i] + bias[3 * n + i];
+      const T fresh = math::tanh(gates[2 * n + i] + bias[2 * n + i] + r * from_hidden);
+      gates[i] = r;
+      gates[n + i] = z;
+      gates[2 * n + i] = fresh;
+      q[i] = from_hidden;
+      h[i] = fresh + z * (before[i] - fresh);
+    }
+  }
+}
 
-/// The way back through gru_gates. `dh` [n] is the gradient of h from the later steps, `dy` that from h's
-/// other uses (or null). On return `gates` holds the gradients of the hidden products (dr, dz, dn · r), `q`
-/// that of n's input side (dn) and `dh` the part of the gradient of `before` that comes through z.
 template <class T>
-void gru_gates_backward(std::int64_t n, const T* before, const T* dy, T* gates, T* q, T* dh) noexcept;
+RILL_KERNEL void gru_backward(const StepGradients<T>& rows) noexcept {
+  const std::int64_t n = rows.hidden;
+  for (std::int64_t k = 0; k < rows.count; ++k) {
+    const T* before = rows.h[k];
+    T *gates = rows.gates + k * 3 * n, *q = rows.q + k * n, *dh = rows.dh + k * n;
+    add_row(n, rows.dy, k, dh);
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T r = gates[i], z = gates[n + i], fresh = gates[2 * n + i];
+      const T gradient = dh[i];
+      const T dn = gradient * (1 - z) * (1 - fresh * fresh);
+      gates[i] = dn * q[i] * r * (1 - r);
+      gates[n + i] = gradient * (before[i] - fresh) * z * (1 - z);
+      gates[2 * n + i] = dn * r;
+      q[i] = dn;
+      dh[i] = gradient * z;
+    }
+  }
+}
 
 }  // namespace rill::kernels

@@ -1,35 +1,85 @@
-/// The gates of a RAU: one row of a batch at one step, on one thread. The attention gate reads the candidate,
-/// so a step has a product in its middle and each way two kernels.
+/// The pointwise parts of a RAU's step, ahead of and after the product with W_aa. Gates: r, z, h~, a.
 #pragma once
 
-#include <cstdint>
+#include <rill/core/kernels/math.h>
+#include <rill/nn/recurrent/step_kernels.h>
 
 namespace rill::kernels {
 
-/// First half of a step. `gates` [4n] holds x·W on entry (r, z, h, a); `hidden` [4n] is h·W of the state
-/// before; `bias` [4n]. On return `gates` holds r, z, h~ and the sum so far of a, and `q` [n] the hidden
-/// product of h~.
-///
-///   r, z = σ(gates + hidden + bias);  q = hidden_h;  h~ = tanh(gates_h + bias_h + r q);
-///   a' = gates_a + hidden_a + bias_a
+/// r, z and h~; a's block becomes the sum that h~·W_aa is added to.
 template <class T>
-void rau_gates(std::int64_t n, const T* hidden, const T* bias, T* gates, T* q) noexcept;
+RILL_KERNEL void rau_forward(const StepRows<T>& rows) noexcept {
+  const std::int64_t n = rows.hidden;
+  const T* bias = rows.bias;
+  for (std::int64_t k = 0; k < rows.count; ++k) {
+    const T* products = rows.products + k * 4 * n;
+    T *gates = rows.gates + k * 4 * n, *q = rows.q + k * n;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T r = math::sigmoid(gates[i] + products[i] + bias[i]);
+      const T z = math::sigmoid(gates[n + i] + products[n + i] + bias[n + i]);
+      const T from_hidden = products[2 * n + i];
+      gates[i] = r;
+      gates[n + i] = z;
+      gates[2 * n + i] = math::tanh(gates[2 * n + i] + bias[2 * n + i] + r * from_hidden);
+      gates[3 * n + i] += products[3 * n + i] + bias[3 * n + i];
+      q[i] = from_hidden;
+    }
+  }
+}
 
-/// Second half, after h~·W_aa was added to a': a = σ(a');  h = before + z (a h~ - before).
+/// a and the new state.
 template <class T>
-void rau_state(std::int64_t n, const T* before, T* gates, T* h) noexcept;
+RILL_KERNEL void rau_forward_inner(const StepRows<T>& rows) noexcept {
+  const std::int64_t n = rows.hidden;
+  for (std::int64_t k = 0; k < rows.count; ++k) {
+    const T* before = rows.h[k];
+    T *gates = rows.gates + k * 4 * n, *h = rows.next_h[k];
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T a = math::sigmoid(gates[3 * n + i]);
+      gates[3 * n + i] = a;
+      h[i] = before[i] + gates[n + i] * (a * gates[2 * n + i] - before[i]);
+    }
+  }
+}
 
-/// The way back through rau_state. `dh` [n] is the gradient of h from the later steps, `dy` that from h's
-/// other uses (or null). On return `gates` holds dz and da in the places of z and a, `dcandidate` [n] the
-/// gradient of h~ that comes through h, and `dh` the part of the gradient of `before` that comes through z.
+/// Gradients of z, a and of h~ through the new state; da·W_aaᵀ is then added to the last.
 template <class T>
-void rau_state_backward(std::int64_t n, const T* before, const T* dy, T* gates, T* dcandidate,
-                        T* dh) noexcept;
+RILL_KERNEL void rau_backward_inner(const StepGradients<T>& rows) noexcept {
+  const std::int64_t n = rows.hidden;
+  for (std::int64_t k = 0; k < rows.count; ++k) {
+    const T* before = rows.h[k];
+    T *gates = rows.gates + k * 4 * n, *dcandidate = rows.candidate + k * n, *dh = rows.dh + k * n;
+    add_row(n, rows.dy, k, dh);
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T z = gates[n + i], candidate = gates[2 * n + i], a = gates[3 * n + i];
+      const T gradient = dh[i];
+      dcandidate[i] = gradient * z * a;
+      gates[n + i] = gradient * (a * candidate - before[i]) * z * (1 - z);
+      gates[3 * n + i] = gradient * z * candidate * a * (1 - a);
+      dh[i] = gradient * (1 - z);
+    }
+  }
+}
 
-/// The way back through rau_gates, after da·W_aaᵀ was added to `dcandidate`. On return `gates` holds the
-/// gradients of the hidden products (dr, dz, dh~ · r, da), `q` that of h~'s input side (dh~) and `dcandidate`
-/// h~ itself, which W_aa's gradient needs.
+/// Gradients of r and h~.
 template <class T>
-void rau_gates_backward(std::int64_t n, T* dcandidate, T* gates, T* q) noexcept;
+RILL_KERNEL void rau_backward(const StepGradients<T>& rows) noexcept {
+  const std::int64_t n = rows.hidden;
+  for (std::int64_t k = 0; k < rows.count; ++k) {
+    T *gates = rows.gates + k * 4 * n, *q = rows.q + k * n, *dcandidate = rows.candidate + k * n;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T r = gates[i], candidate = gates[2 * n + i];
+      const T dh = dcandidate[i] * (1 - candidate * candidate);
+      gates[i] = dh * q[i] * r * (1 - r);
+      gates[2 * n + i] = dh * r;
+      q[i] = dh;
+      dcandidate[i] = candidate;
+    }
+  }
+}
 
 }  // namespace rill::kernels

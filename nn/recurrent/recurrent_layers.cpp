@@ -1,33 +1,160 @@
 #include <rill/nn/recurrent/recurrent_layers.h>
 
-namespace rill::nn::detail {
+#include <cmath>
+#include <string>
+#include <utility>
 
-void check_options(const char* module, const RecurrentOptions& o) {
-  check(o.input_size >= 1 && o.hidden_size >= 1 && o.num_layers >= 1,
-        "{}: input_size {}, hidden_size {} and num_layers {} must be at least 1", module, o.input_size,
-        o.hidden_size, o.num_layers);
+#include <rill/core/ops.h>
+#include <rill/nn/init.h>
+#include <rill/nn/recurrent/sequence_op.h>
+#include <rill/nn/recurrent/unit.h>
+
+namespace rill::nn {
+
+RecurrentState RecurrentState::rows(const Tensor& index) const {
+  const auto picked = [&](const Tensor& t) { return t.defined() ? index_select(t, t.dim() - 2, index) : t; };
+  return {picked(h), picked(c)};
 }
 
-void check_options(const char* module, const CellOptions& o) {
-  check(o.input_size >= 1 && o.hidden_size >= 1, "{}: input_size {} and hidden_size {} must be at least 1",
-        module, o.input_size, o.hidden_size);
+// --- checks
+
+namespace {
+
+using detail::largest_size;
+using detail::Unit;
+
+void check_sizes(const std::string& module, std::int64_t input, std::int64_t hidden) {
+  const auto fits = [](std::int64_t size) { return size >= 1 && size <= largest_size; };
+  check(fits(input) && fits(hidden), "{}: input_size {} and hidden_size {} must be in 1..{}", module, input,
+        hidden, largest_size);
 }
 
-void check_layer_inputs(const char* op, const RecurrentOptions& o, const Tensor& x, const Tensor& h0) {
-  check(x.dim() == 3 && x.size(2) == o.input_size, "{}: the input is {}; this layer needs [{}, {}]", op,
-        x.shape(), o.batch_first ? "B, T" : "T, B", o.input_size);
-  if (!h0.defined()) return;
-  const Shape wanted{o.num_layers * o.directions(), x.size(o.batch_first ? 0 : 1), o.hidden_size};
-  check(h0.shape() == wanted, "{}: h0 is {}; an input of {} needs {}", op, h0.shape(), x.shape(), wanted);
+RecurrentLayersOptions checked(const Unit& unit, const RecurrentLayersOptions& o) {
+  check_sizes(unit.module, o.input_size, o.hidden_size);
+  check(o.num_layers >= 1, "{}: num_layers {} must be at least 1", unit.module, o.num_layers);
+  check(o.dropout >= 0 && o.dropout <= 1, "{}: dropout {} is outside 0..1", unit.module, o.dropout);
+  return o;
 }
 
-void check_cell_inputs(const char* op, const CellOptions& o, const Tensor& x, const Tensor& h) {
-  check(x.dim() == 2 && x.size(1) == o.input_size, "{}: the input is {}; a cell needs [B, {}]", op, x.shape(),
-        o.input_size);
-  if (!h.defined()) return;
-  const Shape wanted{x.size(0), o.hidden_size};
-  check(h.shape() == wanted, "{}: the state is {}; an input of {} needs {}", op, h.shape(), x.shape(),
-        wanted);
+/// Throws unless each part of the state is undefined or of the shape that the input x needs.
+void check_state(const Unit& unit, const RecurrentState& state, const Tensor& x, const Shape& wanted) {
+  const auto check_part = [&](const char* part, const Tensor& t) {
+    if (!t.defined()) return;
+    check(t.shape() == wanted, "{}: {} is {}; an input of {} needs {}", unit.name, part, t.shape(), x.shape(),
+          wanted);
+  };
+  check_part("h0", state.h);
+  check_part("c0", state.c);
 }
 
-}  // namespace rill::nn::detail
+}  // namespace
+
+// --- layers
+
+RecurrentLayers::RecurrentLayers(const Unit& unit, const RecurrentLayersOptions& options, Rng& rng)
+    : unit_(&unit), options_(checked(unit, options)), dropout_({.p = options.dropout}, rng) {
+  for (std::int64_t layer = 0; layer < options.num_layers; ++layer) {
+    for (std::int64_t d = 0; d < options.directions(); ++d) {
+      weights_.push_back(
+          unit.make_weights(unit, options.input_of(layer), options.hidden_size, options.bias, rng));
+    }
+  }
+}
+
+std::span<const RecurrentWeights> RecurrentLayers::weights(std::int64_t layer) const {
+  check(!weights_.empty(), "{}: the module was moved from; it has no weights", unit_->name);
+  check(layer >= 0 && layer < options_.num_layers, "{}: there is no layer {}; it has {}", unit_->name, layer,
+        options_.num_layers);
+  const auto d = static_cast<std::size_t>(options_.directions());
+  return std::span(weights_).subspan(static_cast<std::size_t>(layer) * d, d);
+}
+
+RecurrentOutput RecurrentLayers::run(const Tensor& x, const RecurrentInputs& given) const {
+  const RecurrentLayersOptions& o = options_;
+  const std::int64_t d = o.directions();
+  check(x.dim() == 3 && x.size(2) == o.input_size, "{}: the input is {}; this layer needs [{}, {}]",
+        unit_->name, x.shape(), o.batch_first ? "B, T" : "T, B", o.input_size);
+  check_state(*unit_, given.state, x, {o.num_layers * d, x.size(o.batch_first ? 0 : 1), o.hidden_size});
+  RecurrentOutput out{.output = o.batch_first ? x.transpose(0, 1) : x, .last = {}};
+  std::vector<Tensor> h, c;
+  for (std::int64_t k = 0; k < o.num_layers; ++k) {
+    if (k > 0) out.output = dropout_(out.output);
+    const auto part = [&](const Tensor& t) { return t.defined() ? t.narrow(0, k * d, d) : t; };
+    out =
+        detail::sequence_op(*unit_, out.output, weights(k),
+                            {.state = {part(given.state.h), part(given.state.c)}, .lengths = given.lengths});
+    h.push_back(out.last.h);
+    c.push_back(out.last.c);
+  }
+  if (h.size() > 1) out.last = {cat(h, 0), unit_->states == 2 ? cat(c, 0) : Tensor()};
+  if (o.batch_first) out.output = out.output.transpose(0, 1);
+  return out;
+}
+
+SequenceOutput RecurrentLayers::run(const Tensor& x, const SequenceInputs& given) const {
+  auto [output, last] = run(x, RecurrentInputs{.state = given.h0, .lengths = given.lengths});
+  return {.output = std::move(output), .h_n = std::move(last.h)};
+}
+
+void RecurrentLayers::members(Members& m) {
+  const auto d = static_cast<std::size_t>(options_.directions());
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    unit_->list_weights(m, weights_[i], std::to_string(i / d) + (i % d == 1 ? "_reverse" : ""));
+  }
+  m("dropout", dropout_);
+}
+
+// --- cells
+
+RecurrentCell::RecurrentCell(const Unit& unit, const RecurrentCellOptions& options, Rng& rng)
+    : unit_(&unit), options_(options) {
+  check_sizes(std::string(unit.module) + "Cell", options.input_size, options.hidden_size);
+  weights_ = unit.make_weights(unit, options.input_size, options.hidden_size, options.bias, rng);
+}
+
+RecurrentState RecurrentCell::run(const Tensor& x, const RecurrentState& state) const {
+  check(weights_.ih.defined(), "{}: the cell was moved from; it has no weights", unit_->name);
+  check(x.dim() == 2 && x.size(1) == options_.input_size, "{}: the input is {}; a cell needs [B, {}]",
+        unit_->name, x.shape(), options_.input_size);
+  check_state(*unit_, state, x, {x.size(0), options_.hidden_size});
+  const auto one_layer = [](const Tensor& t) { return t.defined() ? t.unsqueeze(0) : t; };
+  const RecurrentState last = detail::sequence_op(*unit_, x.unsqueeze(0), std::span(&weights_, 1),
+                                                  {.state = {one_layer(state.h), one_layer(state.c)}})
+                                  .last;
+  return {last.h.squeeze(0), last.c.defined() ? last.c.squeeze(0) : Tensor()};
+}
+
+void RecurrentCell::members(Members& m) { unit_->list_weights(m, weights_, ""); }
+
+// --- PyTorch's weights
+
+namespace detail {
+
+RecurrentWeights make_uniform_weights(const Unit& unit, std::int64_t input, std::int64_t hidden, bool bias,
+                                      Rng& rng) {
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  const std::int64_t width = unit.gates * hidden;
+  const auto uniform = [&](const Shape& shape) {
+    return init::uniform_(empty(shape), -bound, bound, rng).set_requires_grad();
+  };
+  RecurrentWeights w{.ih = uniform({input, width}), .hh = uniform({hidden, width})};
+  if (!bias) return w;
+  w.bias_ih = uniform({width});
+  w.bias_hh = uniform({width});
+  return w;
+}
+
+void list_stacked_weights(Members& m, RecurrentWeights& w, const std::string& layer) {
+  const auto transposed = [](const Tensor& array) { return array.t(); };
+  const std::string suffix = layer.empty() ? "" : "_l" + layer;
+  m("weight_ih" + suffix, w.ih, transposed)("weight_hh" + suffix, w.hh, transposed);
+  m("bias_ih" + suffix, w.bias_ih)("bias_hh" + suffix, w.bias_hh);
+}
+
+Tensor affine(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  return bias.defined() ? matmul(x, w) + bias : matmul(x, w);
+}
+
+}  // namespace detail
+
+}  // namespace rill::nn

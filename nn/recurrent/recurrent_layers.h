@@ -1,22 +1,75 @@
-/// Layers and directions of a recurrent network, whatever its unit: the options, the walk over layers, and
-/// the definition that fused sequence ops are tested against.
+/// The common part of recurrent layers, whatever their unit: weights, states, options and the layers
+/// themselves.
+///
+/// T steps, B sequences, I input and H hidden features, D directions (2 when bidirectional), G gate columns.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include <rill/core/ops.h>
+#include <rill/core/tensor.h>
 #include <rill/nn/layers/dropout.h>
-#include <rill/nn/recurrent/sequence.h>
+#include <rill/nn/module.h>
 
 #pragma GCC visibility push(default)
 
 namespace rill::nn {
 
-/// The options of GRU and RAU, with PyTorch's names.
-struct RecurrentOptions {
+namespace detail {
+struct Unit;
+}
+
+/// The weights of one layer in one direction as they are stored: gates side by side, in the unit's order.
+struct RecurrentWeights {
+  Tensor ih = {};       ///< [I, G]
+  Tensor hh = {};       ///< [H, G]
+  Tensor bias_ih = {};  ///< [G], or undefined
+  Tensor bias_hh = {};  ///< [G], or undefined; never of a unit with one bias (RAU)
+  Tensor inner = {};    ///< [H, H], only of a unit that multiplies its candidate (RAU's W_aa)
+};
+
+/// The state of recurrent layers: h and, for LSTM, the cell state c, of the same shape.
+struct RecurrentState {
+  RecurrentState(Tensor hidden = Tensor(), Tensor cell = Tensor())
+      : h(std::move(hidden)), c(std::move(cell)) {}
+
+  Tensor h;  ///< [B, H], or [layers · D, B, H]
+  Tensor c;  ///< undefined for units that have none
+
+  /// The number of sequences.
+  std::int64_t batch() const { return h.size(-2); }
+  /// The state of the sequences `index` [N] (int64) in that order; a sequence may repeat, as in beam search.
+  RecurrentState rows(const Tensor& index) const;
+};
+
+/// The inputs of a recurrent layer besides x.
+struct RecurrentInputs {
+  RecurrentState state = {};  ///< initial state [layers · D, B, H]; what is undefined is zero
+  Tensor lengths = {};  ///< valid steps of each sequence, int64 [B] in 0 … T, in any order; undefined: T
+};
+
+/// The results of a recurrent layer.
+struct RecurrentOutput {
+  Tensor output;        ///< states of the last layer [T, B, D·H]; 0 past a sequence's length
+  RecurrentState last;  ///< each layer's and direction's last state [layers · D, B, H]; the initial one where
+                        ///< the length is 0
+};
+
+/// RecurrentInputs of a unit whose state is h alone: `gru(x, {.h0 = state, .lengths = lengths})`.
+struct SequenceInputs {
+  Tensor h0 = {};
+  Tensor lengths = {};
+};
+
+/// RecurrentOutput of a unit whose state is h alone.
+struct SequenceOutput {
+  Tensor output;
+  Tensor h_n;
+};
+
+/// The options of GRU, LSTM and RAU, with PyTorch's names.
+struct RecurrentLayersOptions {
   std::int64_t input_size = 0;
   std::int64_t hidden_size = 0;
   std::int64_t num_layers = 1;
@@ -26,91 +79,66 @@ struct RecurrentOptions {
   bool bidirectional = false;
 
   std::int64_t directions() const noexcept { return bidirectional ? 2 : 1; }
-  /// What layer k reads.
+  /// The features that layer k reads.
   std::int64_t input_of(std::int64_t layer) const noexcept {
     return layer == 0 ? input_size : directions() * hidden_size;
   }
 };
 
-/// The options of one step's module.
-struct CellOptions {
+/// The options of GRUCell, LSTMCell and RAUCell.
+struct RecurrentCellOptions {
   std::int64_t input_size = 0;
   std::int64_t hidden_size = 0;
   bool bias = true;
 };
 
+/// The base of GRU, LSTM and RAU: layers, each reading the states of the one before.
+class RecurrentLayers : public Module {
+ public:
+  /// The weights of a layer as stored, one for each direction.
+  std::span<const RecurrentWeights> weights(std::int64_t layer) const;
+  const RecurrentLayersOptions& options() const noexcept { return options_; }
+  void members(Members& m) override;
+
+ protected:
+  /// Throws unless the sizes are at least 1 and dropout is in 0 … 1.
+  RecurrentLayers(const detail::Unit& unit, const RecurrentLayersOptions& options, Rng& rng);
+  /// x [T, B, I] (batch first: [B, T, I]). Throws "unit: …" naming both sides where x, state or lengths do
+  /// not fit.
+  RecurrentOutput run(const Tensor& x, const RecurrentInputs& given) const;
+  SequenceOutput run(const Tensor& x, const SequenceInputs& given) const;
+
+ private:
+  const detail::Unit* unit_;
+  RecurrentLayersOptions options_;
+  std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward
+  Dropout dropout_;
+};
+
+/// The base of GRUCell, LSTMCell and RAUCell: one step.
+class RecurrentCell : public Module {
+ public:
+  /// The weights as stored.
+  const RecurrentWeights& weights() const noexcept { return weights_; }
+  const RecurrentCellOptions& options() const noexcept { return options_; }
+  void members(Members& m) override;
+
+ protected:
+  /// Throws unless the sizes are at least 1.
+  RecurrentCell(const detail::Unit& unit, const RecurrentCellOptions& options, Rng& rng);
+  /// x [B, I] and the state [B, H] (undefined: zero) → the new state.
+  RecurrentState run(const Tensor& x, const RecurrentState& state) const;
+
+ private:
+  const detail::Unit* unit_;
+  RecurrentCellOptions options_;
+  RecurrentWeights weights_;
+};
+
 namespace detail {
-
-/// Throws "GRU: …" unless the sizes are at least 1.
-void check_options(const char* module, const RecurrentOptions& o);
-void check_options(const char* module, const CellOptions& o);
-/// Throws "op: …" unless x and h0 are what layers with these options read.
-void check_layer_inputs(const char* op, const RecurrentOptions& o, const Tensor& x, const Tensor& h0);
-/// The same for a cell: x [B, I] and h [B, H] or undefined.
-void check_cell_inputs(const char* op, const CellOptions& o, const Tensor& x, const Tensor& h);
-
-/// Each layer reads the states of the one before: x → {output [T, B, D·H], h_n [layers · D, B, H]}, batch
-/// first where the options say so. `layer(k, x, given)` runs layer k, time-major.
-template <class Layer>
-SequenceOutput run_layers(const char* op, const RecurrentOptions& o, const Dropout& dropout, const Tensor& x,
-                          const SequenceInputs& given, Layer&& layer) {
-  check_layer_inputs(op, o, x, given.h0);
-  const std::int64_t d = o.directions();
-  SequenceOutput out{.output = o.batch_first ? x.transpose(0, 1) : x, .h_n = {}};
-  std::vector<Tensor> last;
-  for (std::int64_t k = 0; k < o.num_layers; ++k) {
-    if (k > 0) out.output = dropout(out.output);
-    const Tensor h0 = given.h0.defined() ? given.h0.narrow(0, k * d, d) : Tensor();
-    out = layer(k, out.output, SequenceInputs{.h0 = h0, .lengths = given.lengths});
-    last.push_back(out.h_n);
-  }
-  if (last.size() > 1) out.h_n = cat(last, 0);
-  if (o.batch_first) out.output = out.output.transpose(0, 1);
-  return out;
-}
-
-/// One step of a batch as a sequence of one: x [B, I], h [B, H] or undefined → h' [B, H].
-template <class Layer>
-Tensor run_cell(const char* op, const CellOptions& o, const Tensor& x, const Tensor& h, Layer&& layer) {
-  check_cell_inputs(op, o, x, h);
-  return layer(x.unsqueeze(0), SequenceInputs{.h0 = h.defined() ? h.unsqueeze(0) : h, .lengths = {}})
-      .h_n.squeeze(0);
-}
-
+/// The largest size of inputs and states, so that no product of sizes overflows.
+constexpr std::int64_t largest_size = std::int64_t{1} << 28;
 }  // namespace detail
-
-namespace reference {
-
-/// A layer over T steps as T times `step(d, x [B, I], h [B, H])`, with masks for ragged batches: the
-/// definition of what a fused sequence op computes. x [T, B, I] → output [T, B, D·H], h_n [D, B, H].
-template <class Step>
-SequenceOutput sequence(const Tensor& x, std::int64_t directions, std::int64_t hidden,
-                        const SequenceInputs& given, Step&& step) {
-  const std::int64_t steps = x.size(0), batch = x.size(1);
-  const Tensor none = zeros({batch, hidden}, x.dtype());
-  std::vector<Tensor> outputs, last;
-  for (std::int64_t d = 0; d < directions; ++d) {
-    Tensor h = given.h0.defined() ? given.h0.select(0, d) : none;
-    std::vector<Tensor> states(static_cast<std::size_t>(steps));
-    for (std::int64_t i = 0; i < steps; ++i) {
-      const std::int64_t t = d == 0 ? i : steps - 1 - i;
-      const Tensor next = step(d, x.select(0, t), h);
-      Tensor& state = states[static_cast<std::size_t>(t)];
-      if (given.lengths.defined()) {
-        const Tensor valid = gt(given.lengths, static_cast<double>(t)).unsqueeze(1);
-        h = where(valid, next, h);
-        state = where(valid, next, none);
-      } else {
-        h = state = next;
-      }
-    }
-    outputs.push_back(steps == 0 ? zeros({0, batch, hidden}, x.dtype()) : stack(states));
-    last.push_back(h);
-  }
-  return {.output = cat(outputs, 2), .h_n = stack(last)};
-}
-
-}  // namespace reference
 
 }  // namespace rill::nn
 

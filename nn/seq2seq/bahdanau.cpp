@@ -58,7 +58,7 @@ BahdanauAligned BahdanauAttention::operator()(const Tensor& s, const Tensor& h, 
   return align(s, h, keys(h), lengths);
 }
 
-void BahdanauAttention::members(Members& m) const { m("W_a", w_a_)("U_a", u_a_)("v_a", v_a_); }
+void BahdanauAttention::members(Members& m) { m("W_a", w_a_)("U_a", u_a_)("v_a", v_a_); }
 
 // --- decoder
 
@@ -121,7 +121,7 @@ BahdanauDecoded BahdanauDecoder::operator()(const Tensor& words, const Tensor& h
   return {log_softmax(linear(maxout, w_o_), -1), stack(weights), s};
 }
 
-void BahdanauDecoder::members(Members& m) const {
+void BahdanauDecoder::members(Members& m) {
   m("E", e_)("W", w_)("U", u_)("C", c_);
   m("W_z", w_z_)("U_z", u_z_)("C_z", c_z_)("W_r", w_r_)("U_r", u_r_)("C_r", c_r_);
   m("W_s", w_s_)("U_o", u_o_)("V_o", v_o_)("C_o", c_o_)("W_o", w_o_)("attention", attention_);

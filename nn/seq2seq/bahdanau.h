@@ -27,7 +27,7 @@ struct BahdanauAttentionOptions {
   std::int64_t align = 0;       ///< n'
 };
 
-/// What a state aligns with.
+/// The result of an alignment.
 struct BahdanauAligned {
   Tensor weights;  ///< [S, B], exactly 0 past a row's length
   Tensor context;  ///< [B, annotation]
@@ -50,7 +50,7 @@ class BahdanauAttention final : public Module {
   Tensor keys(const Tensor& h) const;
 
   const BahdanauAttentionOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
   BahdanauAttentionOptions options_;
@@ -88,7 +88,7 @@ class BahdanauDecoder final : public Module {
                              const Tensor& s = Tensor()) const;
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
   BahdanauDecoderOptions options_;

@@ -5,39 +5,26 @@
 #include <rill/core/autograd.h>
 #include <rill/core/ops.h>
 #include <rill/nn/layers/packed_linear.h>
-#include <rill/nn/layers/parts.h>
+#include <rill/nn/seq2seq/decoder_sequence.h>
 
 namespace rill::nn {
 namespace {
 
 AttentionDecoderOptions with_defaults(AttentionDecoderOptions o) {
-  check(o.vocabulary >= 1 && o.embedding_dim >= 1 && o.hidden_size >= 1,
-        "AttentionDecoder: vocabulary {}, embedding_dim {} and hidden_size {} must be at least 1",
-        o.vocabulary, o.embedding_dim, o.hidden_size);
-  check(o.memory_size >= 0 && o.attention_size >= 0 && o.readout_size >= 0,
-        "AttentionDecoder: memory_size {}, attention_size {} and readout_size {} must not be negative",
-        o.memory_size, o.attention_size, o.readout_size);
+  const auto fits = [](std::int64_t size) { return size >= 1 && size <= detail::largest_size; };
+  check(fits(o.vocabulary) && fits(o.embedding_dim) && fits(o.hidden_size),
+        "AttentionDecoder: vocabulary {}, embedding_dim {} and hidden_size {} must be in 1..{}", o.vocabulary,
+        o.embedding_dim, o.hidden_size, detail::largest_size);
   if (o.memory_size == 0) o.memory_size = o.hidden_size;
   if (o.attention_size == 0) o.attention_size = o.hidden_size;
+  check(fits(o.memory_size) && fits(o.attention_size) && (o.readout_size == 0 || fits(o.readout_size)),
+        "AttentionDecoder: memory_size {}, attention_size {} and readout_size {} must be in 0..{}",
+        o.memory_size, o.attention_size, o.readout_size, detail::largest_size);
   return o;
 }
 
-std::int64_t joined_size(const AttentionDecoderOptions& o) {
+std::int64_t feature_size(const AttentionDecoderOptions& o) {
   return o.hidden_size + o.memory_size + (o.output_embedding ? o.embedding_dim : 0);
-}
-
-std::variant<GRU, RAUCell> make_cell(const AttentionDecoderOptions& o, Rng& rng) {
-  const std::int64_t input = o.embedding_dim + o.memory_size;
-  if (o.cell == Cell::gru) return GRU({.input_size = input, .hidden_size = o.hidden_size}, rng);
-  return RAUCell({.input_size = input, .hidden_size = o.hidden_size}, rng);
-}
-
-/// hidden as [B, H]; throws unless it is [B, H] or [1, B, H].
-Tensor state_rows(const Tensor& hidden, std::int64_t size) {
-  const bool fits =
-      (hidden.dim() == 2 || (hidden.dim() == 3 && hidden.size(0) == 1)) && hidden.size(-1) == size;
-  check(fits, "decoder: hidden of shape {}; pass [batch, {}] or [1, batch, {}]", hidden.shape(), size, size);
-  return hidden.dim() == 2 ? hidden : hidden.select(0, 0);
 }
 
 void check_tokens(const char* what, const Tensor& tokens, const Shape& wanted) {
@@ -58,22 +45,29 @@ Tensor counted_steps(const Tensor& targets, const CrossEntropyOptions& options) 
   return tensor(lengths, {batch});
 }
 
-/// The ids of all rows, in their order.
-Tensor ids_of(const SequenceRows& rows, const Tensor& ids) {
-  if (!rows.ragged()) return ids.reshape({rows.count()});
-  const std::vector<std::int64_t> values = ids.to_vector<std::int64_t>();
+/// The rows of [T · B] that are valid, in the order of SequenceRows.
+std::vector<std::int64_t> valid_indices(const SequenceRows& rows) {
   std::vector<std::int64_t> picked;
   for (std::int64_t t = 0; t < rows.steps(); ++t) {
-    for (std::int64_t place = 0; place < rows.active(t); ++place) {
-      picked.push_back(values[static_cast<std::size_t>(t * rows.batch() + rows.sequence(place))]);
-    }
+    for (std::int64_t p = 0; p < rows.active(t); ++p)
+      picked.push_back(t * rows.batch() + rows.batch_index(p));
   }
+  return picked;
+}
+
+/// The valid ids of [T, B], in the order of SequenceRows, [N].
+Tensor valid_ids(const SequenceRows& rows, const Tensor& ids) {
+  if (!rows.ragged()) return ids.reshape({rows.count()});
+  const std::vector<std::int64_t> values = ids.to_vector<std::int64_t>();
+  std::vector<std::int64_t> picked = valid_indices(rows);
+  for (std::int64_t& i : picked) i = values[static_cast<std::size_t>(i)];
   return tensor(picked, {rows.count()});
 }
 
-/// hidden [B, H] in the shape that the caller's had.
-Tensor shaped_like(const Tensor& hidden, const Tensor& given) {
-  return given.dim() == 3 ? hidden.unsqueeze(0) : hidden;
+/// [B, H] or undefined → the shape that the caller's state had.
+RecurrentState shaped_like(const RecurrentState& state, const RecurrentState& given) {
+  const auto shaped = [&](const Tensor& t) { return t.defined() && given.h.dim() == 3 ? t.unsqueeze(0) : t; };
+  return {shaped(state.h), shaped(state.c)};
 }
 
 }  // namespace
@@ -85,9 +79,12 @@ AttentionDecoder::AttentionDecoder(AttentionDecoderOptions options, Rng& rng)
                   .padding_idx = options_.padding_idx},
                  rng),
       dropout_({.p = options_.dropout}, rng),
-      cell_(make_cell(options_, rng)),
+      unit_({.cell = options_.cell,
+             .layers = {.input_size = options_.embedding_dim + options_.memory_size,
+                        .hidden_size = options_.hidden_size}},
+            rng),
       features_dropout_({.p = options_.features_dropout}, rng),
-      out_({.in_features = options_.readout_size > 0 ? options_.readout_size : joined_size(options_),
+      out_({.in_features = options_.readout_size > 0 ? options_.readout_size : feature_size(options_),
             .out_features = options_.vocabulary},
            rng) {
   if (options_.attention) {
@@ -98,7 +95,7 @@ AttentionDecoder::AttentionDecoder(AttentionDecoderOptions options, Rng& rng)
   }
   if (options_.readout_size > 0) {
     readout_.emplace(
-        LinearOptions{.in_features = joined_size(options_), .out_features = options_.readout_size}, rng);
+        LinearOptions{.in_features = feature_size(options_), .out_features = options_.readout_size}, rng);
   }
 }
 
@@ -110,128 +107,136 @@ Memory AttentionDecoder::prepare(const Tensor& encoder_outputs, const Tensor& le
   return {.values = encoder_outputs, .keys = Tensor(), .lengths = lengths};
 }
 
-/// The cell's weights as the steps use them.
-AttentionDecoder::StepWeights AttentionDecoder::weights() const {
-  StepWeights w;
-  const Tensor *ih = nullptr, *hh = nullptr;
-  if (const GRU* gru = std::get_if<GRU>(&cell_)) {
-    const GruWeights& g = gru->weights(0)[0];
-    ih = &g.ih;
-    hh = &g.hh;
-    w.bias = g.bias_ih;
-    w.recurrent.bias = g.bias_hh;
-  } else {
-    const RauWeights& r = std::get<RAUCell>(cell_).weights();
-    ih = &r.ih;
-    hh = &r.hh;
-    w.bias = r.bias;
-    w.recurrent.candidate = r.aa;
-  }
-  const std::int64_t e = options_.embedding_dim;
-  w.embedding = detail::part_of(*ih, [&](const Tensor& a) { return a.narrow(0, 0, e).t(); });
-  w.recurrent.context =
-      detail::part_of(*ih, [&](const Tensor& a) { return a.narrow(0, e, options_.memory_size); });
-  w.recurrent.hidden = *hh;
-  if (attention_) {
-    w.recurrent.query = attention_->query_weight();
-    w.recurrent.v = attention_->v();
-  }
-  return w;
+/// The state as [B, H]; throws unless it is [B, H] or [1, B, H].
+RecurrentState AttentionDecoder::unit_state(const RecurrentState& state) const {
+  const std::int64_t size = options_.hidden_size;
+  const auto rows = [&](const char* part, const Tensor& t) {
+    const bool fits = (t.dim() == 2 || (t.dim() == 3 && t.size(0) == 1)) && t.size(-1) == size;
+    check(fits, "decoder: {} of shape {}; pass [batch, {}] or [1, batch, {}]", part, t.shape(), size, size);
+    return t.dim() == 2 ? t : t.select(0, 0);
+  };
+  check(state.h.defined(), "decoder: the state is missing; pass the encoder's last one or zeros");
+  return {rows("hidden", state.h), state.c.defined() ? rows("the cell state", state.c) : Tensor()};
 }
 
-DecoderOutputs AttentionDecoder::run(const SequenceRows& rows, const Tensor& ids, const Tensor& hidden,
+DecoderOutputs AttentionDecoder::run_attending(const Tensor& tokens, const Tensor& lengths,
+                                               const RecurrentState& state, const Memory& memory) const {
+  const SequenceRows rows("decoder", tokens.size(0), tokens.size(1), lengths);
+  const Tensor embedded = dropout_(embedding_(valid_ids(rows, tokens)));
+  const DecoderWeights weights{
+      .attention = attention_->stored_weight(), .v = attention_->v(), .unit = unit_.weights(0)[0]};
+  return decoder_sequence(options_.cell, rows, {embedded, state}, weights, memory,
+                          {.relu_input = options_.relu_input, .output_embedding = options_.output_embedding});
+}
+
+/// The context stands still, so the recurrence is that of a plain layer.
+DecoderOutputs AttentionDecoder::run_without_attention(const Tensor& tokens, const Tensor& lengths,
+                                                       const RecurrentState& state,
+                                                       const Memory& memory) const {
+  const std::int64_t steps = tokens.size(0), batch = tokens.size(1);
+  const SequenceRows rows("decoder", steps, batch, lengths);
+  const Tensor embedded = dropout_(embedding_(tokens));
+  const Tensor context = memory.values.narrow(0, 0, 1).expand({steps, batch, options_.memory_size});
+  const Tensor x = cat({embedded, context}, 2);
+  const auto one_layer = [](const Tensor& t) { return t.defined() ? t.unsqueeze(0) : t; };
+  const auto [output, last] = unit_(options_.relu_input ? relu(x) : x,
+                                    {.state = {one_layer(state.h), one_layer(state.c)}, .lengths = lengths});
+  std::vector<Tensor> features{output, context};
+  if (options_.output_embedding) features.push_back(embedded);
+  Tensor weights = zeros({rows.count(), memory.steps()}, output.dtype());
+  weights.narrow(1, 0, 1).fill_(1);
+  const Tensor all = cat(features, 2).flatten(0, 1);
+  return {.features = rows.ragged() ? index_select(all, 0, tensor(valid_indices(rows), {rows.count()})) : all,
+          .weights = weights,
+          .state = {last.h.squeeze(0), last.c.defined() ? last.c.squeeze(0) : Tensor()}};
+}
+
+/// All steps of tokens [T, B], of each sequence the first `lengths` (undefined: all).
+DecoderOutputs AttentionDecoder::run(const Tensor& tokens, const Tensor& lengths, const RecurrentState& given,
                                      const Memory& memory) const {
-  const Tensor state = state_rows(hidden, options_.hidden_size);
-  check(state.size(0) == rows.batch(),
-        "decoder: {} rows of tokens, {} of hidden {}; they must be the same batch", rows.batch(),
-        state.size(0), hidden.shape());
-  detail::check_memory("decoder", memory, rows.batch(), attention_ ? options_.attention_size : 0,
-                       state.dtype());
+  const RecurrentState state = unit_state(given);
+  const std::int64_t batch = tokens.size(1);
+  check(state.batch() == batch, "decoder: {} rows of tokens, {} of hidden {}; they must be the same batch",
+        batch, state.batch(), given.h.shape());
+  const DType dtype = state.h.dtype(), wanted = unit_.weights(0)[0].ih.dtype();
+  detail::check_memory("decoder", memory, batch, attention_ ? options_.attention_size : 0, dtype);
   check(memory.values.size(2) == options_.memory_size,
         "decoder: the memory {} has width {}, the module was made for {}", memory.values.shape(),
         memory.values.size(2), options_.memory_size);
-  const StepWeights w = weights();
-  check(w.bias.dtype() == state.dtype(), "decoder: the parameters are {}, hidden is {}; use .to({})",
-        name(w.bias.dtype()), name(state.dtype()), name(w.bias.dtype()));
-  const Tensor embedded = dropout_(embedding_(ids));
-  const Tensor read = options_.relu_input ? relu(embedded) : embedded;
-  const Tensor gates = rows.steps() == 1 ? detail::packed_linear(read, w.embedding, w.bias)
-                                         : linear(read, w.embedding, w.bias);
-  const DecoderInputs inputs{gates, options_.output_embedding ? embedded : Tensor(), state};
-  return decoder_sequence(options_.cell, rows, inputs, w.recurrent, memory, options_.relu_input);
+  check(dtype == wanted, "decoder: the parameters are {}, hidden is {}; use .to({})", name(wanted),
+        name(dtype), name(wanted));
+  return attention_ ? run_attending(tokens, lengths, state, memory)
+                    : run_without_attention(tokens, lengths, state, memory);
 }
 
-DecoderFeatures AttentionDecoder::features(const Tensor& tokens, const Tensor& hidden,
+DecoderFeatures AttentionDecoder::features(const Tensor& tokens, const RecurrentState& state,
                                            const Memory& memory) const {
   check(tokens.dim() == 2, "decoder: tokens of shape {}; pass [steps, batch]", tokens.shape());
   check_tokens("tokens", tokens, tokens.shape());
   const std::int64_t steps = tokens.size(0), batch = tokens.size(1);
-  const DecoderOutputs out =
-      run({"decoder", steps, batch, Tensor()}, tokens.reshape({steps * batch}), hidden, memory);
-  return {.joined = out.joined.reshape({steps, batch, out.joined.size(1)}),
+  const DecoderOutputs out = run(tokens, Tensor(), state, memory);
+  return {.concat = out.features.reshape({steps, batch, out.features.size(1)}),
           .weights = out.weights.reshape({steps, batch, out.weights.size(1)}),
-          .hidden = shaped_like(out.hidden, hidden),
+          .state = shaped_like(out.state, state),
           .hidden_size = options_.hidden_size,
           .memory_size = options_.memory_size};
 }
 
-DecoderStep AttentionDecoder::step(const Tensor& tokens, const Tensor& hidden, const Memory& memory) const {
+DecoderStep AttentionDecoder::step(const Tensor& tokens, const RecurrentState& state,
+                                   const Memory& memory) const {
   check(tokens.dim() == 1, "decoder: tokens of shape {}; a step takes [batch]", tokens.shape());
   check_tokens("tokens", tokens, tokens.shape());
-  const std::int64_t batch = tokens.size(0);
-  const DecoderOutputs out = run({"decoder", 1, batch, Tensor()}, tokens, hidden, memory);
-  const Tensor scores = detail::packed_linear(read_out(out.joined), out_.weight(), out_.bias());
+  const DecoderOutputs out = run(tokens.unsqueeze(0), Tensor(), state, memory);
+  const Tensor scores = detail::packed_linear(read_out(out.features), out_.stored_weight(), out_.bias());
   return {.log_probs = log_softmax(scores, -1),
-          .hidden = shaped_like(out.hidden, hidden),
+          .state = shaped_like(out.state, state),
           .weights = out.weights.unsqueeze(1)};
 }
 
-/// What the output layer reads.
-Tensor AttentionDecoder::read_out(const Tensor& joined) const {
-  const Tensor read = features_dropout_(joined);
+/// The input of the output layer.
+Tensor AttentionDecoder::read_out(const Tensor& features) const {
+  const Tensor read = features_dropout_(features);
   return readout_ ? features_dropout_(tanh((*readout_)(read))) : read;
 }
 
 Tensor AttentionDecoder::log_probs(const DecoderFeatures& features) const {
-  return log_softmax(out_(read_out(features.joined)), -1);
+  return log_softmax(out_(read_out(features.concat)), -1);
 }
 
-Tensor AttentionDecoder::log_probs(const Tensor& tokens, const Tensor& hidden, const Memory& memory) const {
-  return log_probs(features(tokens, hidden, memory));
+Tensor AttentionDecoder::log_probs(const Tensor& tokens, const RecurrentState& state,
+                                   const Memory& memory) const {
+  return log_probs(features(tokens, state, memory));
 }
 
-Tensor AttentionDecoder::loss_of_rows(const Tensor& joined, const Tensor& targets,
+Tensor AttentionDecoder::loss_of_rows(const Tensor& features, const Tensor& targets,
                                       const CrossEntropyOptions& options) const {
-  return linear_cross_entropy(read_out(joined), out_.weight(), out_.bias(), targets, options);
+  return linear_cross_entropy(read_out(features), out_.stored_weight(), out_.bias(), targets, options);
 }
 
 Tensor AttentionDecoder::loss(const DecoderFeatures& features, const Tensor& targets,
                               const CrossEntropyOptions& options) const {
-  const std::int64_t steps = features.joined.size(0), batch = features.joined.size(1);
+  const std::int64_t steps = features.concat.size(0), batch = features.concat.size(1);
   check_tokens("targets", targets, {steps, batch});
-  const Tensor rows = loss_of_rows(features.joined.flatten(0, 1), targets.reshape({steps * batch}), options);
+  const Tensor rows = loss_of_rows(features.concat.flatten(0, 1), targets.reshape({steps * batch}), options);
   return options.reduction == Reduction::none ? rows.reshape({steps, batch}) : rows;
 }
 
-Tensor AttentionDecoder::loss(const Tensor& tokens, const Tensor& hidden, const Memory& memory,
+Tensor AttentionDecoder::loss(const Tensor& tokens, const RecurrentState& state, const Memory& memory,
                               const Tensor& targets, const CrossEntropyOptions& options) const {
   check(tokens.dim() == 2, "decoder: tokens of shape {}; pass [steps, batch]", tokens.shape());
   check_tokens("tokens", tokens, tokens.shape());
   check_tokens("targets", targets, tokens.shape());
-  const SequenceRows rows("decoder", tokens.size(0), tokens.size(1), counted_steps(targets, options));
-  const DecoderOutputs out = run(rows, ids_of(rows, tokens), hidden, memory);
-  const Tensor losses = loss_of_rows(out.joined, ids_of(rows, targets), options);
+  const Tensor lengths = counted_steps(targets, options);
+  const DecoderOutputs out = run(tokens, lengths, state, memory);
+  const SequenceRows rows("decoder", tokens.size(0), tokens.size(1), lengths);
+  const Tensor losses = loss_of_rows(out.features, valid_ids(rows, targets), options);
   return options.reduction == Reduction::none ? losses.reshape(tokens.shape()) : losses;
 }
 
-void AttentionDecoder::members(Members& m) const {
+void AttentionDecoder::members(Members& m) {
   m("embedding", embedding_);
   if (attention_) m("attn", *attention_);
-  if (const GRU* gru = std::get_if<GRU>(&cell_)) {
-    m("gru", *gru);
-  } else {
-    m("rau", std::get<RAUCell>(cell_));
-  }
+  m(name(options_.cell), unit_);
   if (readout_) m("readout", *readout_);
   m("out", out_)("dropout", dropout_)("features_dropout", features_dropout_);
 }

@@ -1,26 +1,22 @@
-/// The decoder that attends: it writes one token after another, looking at the source before each.
+/// A recurrent decoder that attends to the source before each token.
 ///
 /// Equations of one step (the attention's are in attention.h), with token y, previous state h and memory m:
 ///   e       = dropout(embedding(y))
 ///   context = attention of h over m
-///   h'      = cell(relu([e; context]), h)               cell: GRU or RAU
+///   h'      = unit(relu([e; context]), h)               GRU, LSTM (with its cell state) or RAU
 ///   log p   = log_softmax(out [h'; context])            with `output_embedding`: out [h'; context; e]
-/// Under teacher forcing the whole sequence is one op: embeddings and their part of the gates ahead of it for
-/// all steps, the output layer and the loss after it.
+/// Under teacher forcing the whole recurrence is one op, with the output layer and the loss after it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include <rill/nn/attention/attention.h>
 #include <rill/nn/layers/dropout.h>
 #include <rill/nn/layers/embedding.h>
 #include <rill/nn/layers/linear.h>
 #include <rill/nn/module.h>
-#include <rill/nn/recurrent/gru.h>
-#include <rill/nn/recurrent/rau.h>
-#include <rill/nn/seq2seq/decoder_sequence.h>
+#include <rill/nn/recurrent/recurrent.h>
 
 #pragma GCC visibility push(default)
 
@@ -33,80 +29,84 @@ struct AttentionDecoderOptions {
   std::int64_t memory_size = 0;     ///< M, of the encoder outputs; 0: hidden_size
   std::int64_t attention_size = 0;  ///< A; 0: hidden_size
   double dropout = 0.1;             ///< of the embeddings
-  double features_dropout = 0;      ///< of what the readout and the output layer read
+  double features_dropout = 0;      ///< of the inputs of readout and output layer
   Cell cell = Cell::gru;
   bool attention = true;   ///< false: the context is the memory's first position, the same at every step
-  bool relu_input = true;  ///< the cell reads relu([e; context]); false: [e; context] itself
+  bool relu_input = true;  ///< the unit reads relu([e; context]); false: [e; context] itself
   bool output_embedding = false;  ///< the output layer reads [h'; context; e]
   std::int64_t readout_size = 0;  ///< a layer dropout(tanh(readout(..))) of this size before `out`; 0: none
   std::optional<std::int64_t> padding_idx = std::nullopt;  ///< a token whose embedding is 0 and stays so
 };
 
-/// What the output layer reads, for T steps.
+/// The inputs of the output layer for T steps.
 struct DecoderFeatures {
-  Tensor joined;   ///< [T, B, H + M (+ E)]: states, contexts and, with `output_embedding`, embeddings
-  Tensor weights;  ///< [T, B, S], where the decoder looked
-  Tensor hidden;   ///< the state after the last step, in the shape of the initial one
+  Tensor concat;         ///< [T, B, H + M (+ E)]: states, contexts and, with `output_embedding`, embeddings
+  Tensor weights;        ///< [T, B, S], of the attention
+  RecurrentState state;  ///< after the last step, in the shape of the initial one
   std::int64_t hidden_size = 0, memory_size = 0;
 
-  Tensor states() const { return joined.narrow(2, 0, hidden_size); }              ///< [T, B, H]
-  Tensor contexts() const { return joined.narrow(2, hidden_size, memory_size); }  ///< [T, B, M]
+  Tensor states() const { return concat.narrow(2, 0, hidden_size); }              ///< [T, B, H]
+  Tensor contexts() const { return concat.narrow(2, hidden_size, memory_size); }  ///< [T, B, M]
 };
 
 /// The result of one step.
 struct DecoderStep {
-  Tensor log_probs;  ///< [B, V]
-  Tensor hidden;     ///< in the shape of the one given
-  Tensor weights;    ///< [B, 1, S]
+  Tensor log_probs;      ///< [B, V]
+  RecurrentState state;  ///< in the shape of the one given
+  Tensor weights;        ///< [B, 1, S]
 };
 
+struct DecoderOutputs;
+
 /// A recurrent decoder with additive attention; parameters `embedding.weight`, `attn.v`, `attn.attn.weight`,
-/// `attn.attn.bias`, `gru.weight_ih_l0` … (`rau.weight_xr` …), `out.weight`, `out.bias` (and `readout.…`).
+/// `attn.attn.bias`, those of the unit under its name (`gru.weight_ih_l0` …), `out.weight`, `out.bias` (and
+/// `readout.…`).
 ///
-/// Token ids are int64. hidden is [B, H] or [1, B, H]. Where hidden, memory and tokens do not fit each other
-/// an error names both sides. T = 0 and B = 0 give empty results.
+/// Token ids are int64. The state is h (an LSTM's h and c), [B, H] or [1, B, H]. Where state, memory and
+/// tokens do not fit each other an error names both sides. T = 0 and B = 0 give empty results.
 class AttentionDecoder final : public Module {
  public:
   /// Throws unless the sizes are positive and the dropouts lie in 0 … 1.
   AttentionDecoder(AttentionDecoderOptions options, Rng& rng);
 
-  /// What every verb attends to: once per source. encoder_outputs [S, B, M]; lengths [B] int64 in 0 … S, or
-  /// undefined.
+  /// The memory that all verbs attend to, made once per source. encoder_outputs [S, B, M]; lengths [B] int64
+  /// in 0 … S, or undefined.
   Memory prepare(const Tensor& encoder_outputs, const Tensor& lengths = Tensor()) const;
 
   /// One step: tokens [B].
-  DecoderStep step(const Tensor& tokens, const Tensor& hidden, const Memory& memory) const;
+  DecoderStep step(const Tensor& tokens, const RecurrentState& state, const Memory& memory) const;
   /// All steps of tokens [T, B] under teacher forcing.
-  DecoderFeatures features(const Tensor& tokens, const Tensor& hidden, const Memory& memory) const;
+  DecoderFeatures features(const Tensor& tokens, const RecurrentState& state, const Memory& memory) const;
   /// Log-probabilities [.., V] of the next tokens.
   Tensor log_probs(const DecoderFeatures& features) const;
-  Tensor log_probs(const Tensor& tokens, const Tensor& hidden, const Memory& memory) const;
+  Tensor log_probs(const Tensor& tokens, const RecurrentState& state, const Memory& memory) const;
   /// Cross entropy with targets [T, B]; scores [T·B, V] never exist at once. `ignore_index` says which
   /// targets are padding.
   Tensor loss(const DecoderFeatures& features, const Tensor& targets,
               const CrossEntropyOptions& options = {}) const;
-  Tensor loss(const Tensor& tokens, const Tensor& hidden, const Memory& memory, const Tensor& targets,
+  Tensor loss(const Tensor& tokens, const RecurrentState& state, const Memory& memory, const Tensor& targets,
               const CrossEntropyOptions& options = {}) const;
 
   const AttentionDecoderOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
-  struct StepWeights {
-    Tensor embedding, bias;  // from the embedding to the gates, [G, E] and [G]
-    DecoderWeights recurrent;
-  };
-  StepWeights weights() const;
-  DecoderOutputs run(const SequenceRows& rows, const Tensor& ids, const Tensor& hidden,
+  DecoderOutputs run(const Tensor& tokens, const Tensor& lengths, const RecurrentState& state,
                      const Memory& memory) const;
-  Tensor read_out(const Tensor& joined) const;
-  Tensor loss_of_rows(const Tensor& joined, const Tensor& targets, const CrossEntropyOptions& options) const;
+  DecoderOutputs run_attending(const Tensor& tokens, const Tensor& lengths, const RecurrentState& state,
+                               const Memory& memory) const;
+  DecoderOutputs run_without_attention(const Tensor& tokens, const Tensor& lengths,
+                                       const RecurrentState& state, const Memory& memory) const;
+  RecurrentState unit_state(const RecurrentState& state) const;
+  Tensor read_out(const Tensor& features) const;
+  Tensor loss_of_rows(const Tensor& features, const Tensor& targets,
+                      const CrossEntropyOptions& options) const;
 
   AttentionDecoderOptions options_;
   Embedding embedding_;
   Dropout dropout_;
   std::optional<AdditiveAttention> attention_;  // none: the context stands still
-  std::variant<GRU, RAUCell> cell_;
+  Recurrent unit_;
   Dropout features_dropout_;
   std::optional<Linear> readout_;
   Linear out_;

@@ -1,60 +1,53 @@
 /// The recurrence of the attention decoder over all steps of given tokens, as one op.
 ///
-/// What does not depend on the recurrence happens outside: the embeddings' part of the gates before, the
-/// output layer and the loss behind. Inside, per step and for the batch rows of one thread: a product with
-/// the query and gate weights, the attention, a product of the context, the gates. Backward goes down in
-/// time, then makes each weight's gradient as one product.
+/// The output layer and the loss come after it. Inside, the embeddings' part of the gates is one product for
+/// all steps; then, per step and for a chunk of the batch: the query, the attention, a product of the
+/// context, the unit's step. Backward goes down in time, then makes each weight's gradient as one product.
 #pragma once
-
-#include <cstdint>
 
 #include <rill/core/tensor.h>
 #include <rill/nn/attention/attention.h>
-#include <rill/nn/recurrent/sequence.h>
-
-#pragma GCC visibility push(default)
+#include <rill/nn/recurrent/recurrent.h>
+#include <rill/nn/recurrent/sequence_rows.h>
 
 namespace rill::nn {
 
-/// The recurrent unit of a decoder.
-enum class Cell : std::uint8_t { gru, rau };
-
-/// The weights that a step multiplies, as they are stored; G is 3H for GRU (r, z, n), 4H for RAU (r, z, h,
-/// a).
+/// The weights as they are stored.
 struct DecoderWeights {
-  Tensor query;      ///< [H, A], from the state to the attention; undefined without attention
-  Tensor v;          ///< [A]; undefined without attention
-  Tensor context;    ///< [M, G], from the context to the gates
-  Tensor hidden;     ///< [H, G], from the state to the gates
-  Tensor bias;       ///< [G], added to the state's part of the gates; GRU only
-  Tensor candidate;  ///< [H, H], from the candidate state to the gate a; RAU only
+  Tensor attention;       ///< [H + M, A]; the first H rows project the state
+  Tensor v;               ///< [A]
+  RecurrentWeights unit;  ///< ih is [E + M, G]: rows of the embedding, then of the context
 };
 
-/// What the steps read. N counts the rows of all steps (SequenceRows::count).
+/// N counts the rows of all steps (SequenceRows::count).
 struct DecoderInputs {
-  Tensor gates;     ///< [N, G], the embeddings' part of the gates with its bias
-  Tensor embedded;  ///< [N, E], copied into the result; undefined: not part of it
-  Tensor hidden;    ///< [B, H], the state before the first step
+  Tensor embedded;       ///< [N, E]
+  RecurrentState state;  ///< [B, H], before the first step; an undefined c is zero
 };
 
 struct DecoderOutputs {
-  Tensor joined;   ///< [N, H + M (+ E)]: state, context and embedding of each row
-  Tensor weights;  ///< [N, S]
-  Tensor hidden;   ///< [B, H], the state after each sequence's last step
+  Tensor features;       ///< [N, H + M (+ E)]: state, context and, where asked for, embedding of each row
+  Tensor weights;        ///< [N, S], of the attention
+  RecurrentState state;  ///< [B, H], after each sequence's last step
 };
 
-/// Runs the recurrence: context from the attention of h (without attention: the memory's first position),
-/// then h' = cell(gates + relu(context) · W_c, h); without `relu_context` the context itself. Throws
-/// "decoder: …" naming both sides when shapes or dtypes do not fit each other.
+/// Which inputs the unit and the output layer read.
+struct DecoderReading {
+  bool relu_input = true;         ///< the unit reads relu([e; context]) instead of [e; context]
+  bool output_embedding = false;  ///< features hold the embedding
+};
+
+/// Runs the recurrence: context = attention of h over the memory, state' = unit([e; context], state). Throws
+/// "decoder: …" or "gru: …" (the unit's name) naming both sides when shapes or dtypes do not fit each other.
 DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& inputs,
-                                const DecoderWeights& weights, const Memory& memory, bool relu_context);
+                                const DecoderWeights& weights, const Memory& memory,
+                                const DecoderReading& reading);
 
 namespace reference {
 /// The same, composed of core ops step by step: the definition. All sequences have all steps.
 DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& inputs,
-                                const DecoderWeights& weights, const Memory& memory, bool relu_context);
+                                const DecoderWeights& weights, const Memory& memory,
+                                const DecoderReading& reading);
 }  // namespace reference
 
 }  // namespace rill::nn
-
-#pragma GCC visibility pop

@@ -23,20 +23,13 @@ Seq2SeqOptions checked(const Seq2SeqOptions& o) {
   return o;
 }
 
-template <class Layers, class Options>
-Layers make_layers(const Seq2SeqOptions& o, Rng& rng) {
-  Options options;
-  options.input_size = o.embedding_dim;
-  options.hidden_size = o.hidden_size;
-  options.num_layers = o.num_layers;
-  options.dropout = o.num_layers > 1 ? o.layer_dropout : 0;
-  options.bidirectional = o.bidirectional;
-  return Layers(options, rng);
-}
-
-std::variant<GRU, RAU> make_encoder(const Seq2SeqOptions& o, Rng& rng) {
-  if (o.cell == Cell::gru) return make_layers<GRU, GRUOptions>(o, rng);
-  return make_layers<RAU, RAUOptions>(o, rng);
+RecurrentOptions encoder_options(const Seq2SeqOptions& o) {
+  return {.cell = o.cell,
+          .layers = {.input_size = o.embedding_dim,
+                     .hidden_size = o.hidden_size,
+                     .num_layers = o.num_layers,
+                     .dropout = o.num_layers > 1 ? o.layer_dropout : 0,
+                     .bidirectional = o.bidirectional}};
 }
 
 AttentionDecoderOptions decoder_options(const Seq2SeqOptions& o) {
@@ -55,8 +48,8 @@ AttentionDecoderOptions decoder_options(const Seq2SeqOptions& o) {
           .padding_idx = o.padding_idx};
 }
 
-/// The last layer's last states [D, B, H] side by side, or added.
-Tensor joined_states(const Tensor& states, Directions how) {
+/// The last states [D, B, H] of a layer side by side, or added.
+Tensor merged_states(const Tensor& states, Directions how) {
   const Tensor forward = states.select(0, 0);
   if (states.size(0) == 1) return forward;
   const Tensor backward = states.select(0, 1);
@@ -72,7 +65,7 @@ Seq2Seq::Seq2Seq(Seq2SeqOptions options, Rng& rng)
                   .padding_idx = options.padding_idx},
                  rng),
       dropout_({.p = options.dropout}, rng),
-      encoder_(make_encoder(options, rng)),
+      encoder_(encoder_options(options), rng),
       decoder_(decoder_options(options), rng) {
   if (options_.bridge == Bridge::project) {
     bridge_.emplace(LinearOptions{.in_features = direction_count(options_) * options_.hidden_size,
@@ -85,15 +78,16 @@ Encoded Seq2Seq::encode(const Tensor& source, const Tensor& lengths) const {
   check(source.dim() == 2 && source.dtype() == int64,
         "Seq2Seq: the source is {} {}; pass int64 [steps, batch]", name(source.dtype()), source.shape());
   const Tensor embedded = dropout_(embedding_(source));
-  const auto run = [&](const auto& layers) { return layers(embedded, {.lengths = lengths}); };
-  const auto [output, h_n] = std::visit(run, encoder_);
+  const auto [output, all] = encoder_(embedded, {.lengths = lengths});
   const std::int64_t d = direction_count(options_), h = options_.hidden_size;
-  const Tensor last = h_n.narrow(0, (options_.num_layers - 1) * d, d);
-  Encoded out;
-  out.hidden = bridge_ ? tanh((*bridge_)(joined_states(last, Directions::concat)))
-                       : joined_states(last, Directions::sum);
+  const auto of_last_layer = [&](const Tensor& t) { return t.narrow(0, (options_.num_layers - 1) * d, d); };
+  const Tensor h_n = of_last_layer(all.h);
+  Encoded out{.memory = {},
+              .state = bridge_ ? tanh((*bridge_)(merged_states(h_n, Directions::concat)))
+                               : merged_states(h_n, Directions::sum)};
+  if (all.c.defined()) out.state.c = merged_states(of_last_layer(all.c), Directions::sum);
   if (!options_.attention) {
-    out.memory = decoder_.prepare(joined_states(last, options_.directions).unsqueeze(0));
+    out.memory = decoder_.prepare(merged_states(h_n, options_.directions).unsqueeze(0));
     return out;
   }
   const bool add = d == 2 && options_.directions == Directions::sum;
@@ -107,7 +101,7 @@ Tensor Seq2Seq::loss(const Tensor& source, const Tensor& lengths, const Tensor& 
         "Seq2Seq: source {} and target {} do not fit; they are [steps, batch] of the same batch",
         source.shape(), target_in.shape());
   const Encoded from = encode(source, lengths);
-  return decoder_.loss(target_in, from.hidden, from.memory, target_out, options);
+  return decoder_.loss(target_in, from.state, from.memory, target_out, options);
 }
 
 std::vector<std::vector<Hypothesis>> Seq2Seq::search(const Tensor& source, const Tensor& lengths,
@@ -116,18 +110,17 @@ std::vector<std::vector<Hypothesis>> Seq2Seq::search(const Tensor& source, const
   check(options.start >= 0 && options.start < options_.target_vocabulary,
         "beam_search: token {} is outside 0..{}", options.start, options_.target_vocabulary - 1);
   const Encoded from = encode(source, lengths);
-  const auto step = [&](const Tensor& tokens, const AttendingState<Tensor>& state) {
+  const auto step = [&](const Tensor& tokens, const AttendingState<RecurrentState>& state) {
     DecoderStep next = decoder_.step(tokens, state.state(), state.memory());
-    return BeamStep{next.log_probs, state.with(next.hidden), next.weights.squeeze(1)};
+    return BeamStep{next.log_probs, state.with(next.state), next.weights.squeeze(1)};
   };
   const Tensor steps = full({source.size(1)}, static_cast<double>(source.size(0)), int64);
-  return beam_search(step, AttendingState(from.hidden, from.memory), options,
+  return beam_search(step, AttendingState(from.state, from.memory), options,
                      lengths.defined() ? lengths : steps);
 }
 
-void Seq2Seq::members(Members& m) const {
-  m("embedding", embedding_);
-  std::visit([&](const auto& layers) { m("encoder", layers); }, encoder_);
+void Seq2Seq::members(Members& m) {
+  m("embedding", embedding_)("encoder", encoder_);
   if (bridge_) m("bridge", *bridge_);
   m("decoder", decoder_)("dropout", dropout_);
 }

@@ -1,21 +1,19 @@
 /// Sequence to sequence: a recurrent encoder, and a decoder that attends to it.
 ///
-///   outputs, last = encoder(dropout(embedding(source)))    GRU or RAU: layers, one or both directions
-///   h_0           = bridge(last state of the last layer)
-///   p(target)     = decoder(target shifted by one, h_0, outputs)
+///   outputs, last = encoder(dropout(embedding(source)))    layers of any unit, one or both directions
+///   state_0       = bridge(last state of the last layer)
+///   p(target)     = decoder(target shifted by one, state_0, outputs)
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include <rill/nn/layers/dropout.h>
 #include <rill/nn/layers/embedding.h>
 #include <rill/nn/layers/linear.h>
 #include <rill/nn/module.h>
-#include <rill/nn/recurrent/gru.h>
-#include <rill/nn/recurrent/rau.h>
+#include <rill/nn/recurrent/recurrent.h>
 #include <rill/nn/seq2seq/beam_search.h>
 #include <rill/nn/seq2seq/decoder.h>
 
@@ -25,7 +23,8 @@ namespace rill::nn {
 
 /// How the two directions of an encoder become one tensor: added, or side by side.
 enum class Directions : std::uint8_t { sum, concat };
-/// How the encoder's last states become the decoder's first: directions added, or tanh(bridge(side by side)).
+/// How the encoder's last h becomes the decoder's first: directions added, or tanh(bridge(side by side)).
+/// Cell states are added.
 enum class Bridge : std::uint8_t { sum, project };
 
 struct Seq2SeqOptions {
@@ -53,7 +52,7 @@ struct Seq2SeqOptions {
 /// A batch of sources that the decoder can begin with.
 struct Encoded {
   Memory memory;
-  Tensor hidden;  ///< [B, H]
+  RecurrentState state;  ///< [B, H]
 };
 
 /// An encoder and a decoder with attention; parameters `embedding.weight`, `encoder.…`, `bridge.…` (when it
@@ -77,13 +76,13 @@ class Seq2Seq final : public Module {
 
   const AttentionDecoder& decoder() const noexcept { return decoder_; }
   const Seq2SeqOptions& options() const noexcept { return options_; }
-  void members(Members& m) const override;
+  void members(Members& m) override;
 
  private:
   Seq2SeqOptions options_;
   Embedding embedding_;
   Dropout dropout_;
-  std::variant<GRU, RAU> encoder_;
+  Recurrent encoder_;
   std::optional<Linear> bridge_;
   AttentionDecoder decoder_;
 };

@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -25,6 +27,41 @@ TEST_CASE("tensor: factories give the stated values and dtypes") {
   CHECK(rill::tensor({1.0f, 2.0f}, {2, 1}).shape() == rill::Shape{2, 1});
   CHECK_THROWS_WITH(rill::tensor({1.0f, 2.0f}, {3}), "tensor: 2 values do not fill shape [3] of 3 elements");
 }
+
+TEST_CASE("tensor: elements in braces may be of several types, the widest gives the dtype") {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const Tensor mixed = rill::tensor({0.0, -inf});
+  CHECK(mixed.dtype() == rill::float64);
+  CHECK(mixed.to_vector() == std::vector<double>{0, -HUGE_VAL});
+  CHECK(rill::tensor({0.0F, -inf}, {2, 1}).dtype() == rill::float32);
+  CHECK(rill::tensor({1, 2.5F}).dtype() == rill::float32);
+  CHECK(rill::tensor({1, 2.5}, {2}).to_vector() == std::vector<double>{1, 2.5});
+  const std::int64_t exact = (std::int64_t{1} << 53) + 1;
+  CHECK(rill::tensor({exact, 2}).to_vector<std::int64_t>() == std::vector<std::int64_t>{exact, 2});
+  CHECK(rill::tensor({2U, 1}).dtype() == rill::int64);
+  CHECK(rill::tensor<float>({1, 2}).dtype() == rill::float32);
+  CHECK(rill::tensor<bool>({true, false}, {2, 1}).dtype() == rill::boolean);
+  CHECK(rill::tensor({true, 2}).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 2});
+  CHECK(rill::tensor({}, {0, 3}).dtype() == rill::float32);
+  CHECK_THROWS_WITH(rill::tensor({std::numeric_limits<std::uint64_t>::max()}),
+                    "tensor: 18446744073709551615 is no value of int64");
+}
+
+TEST_CASE("tensor: elements come from vectors, arrays and spans") {
+  const std::vector<float> list{1, 2, 3, 4};
+  CHECK(rill::tensor(list).shape() == rill::Shape{4});
+  CHECK(rill::tensor(std::span(list).first(2), {2, 1}).to_vector() == std::vector<double>{1, 2});
+  CHECK(rill::tensor(std::array{1, 2, 3}).dtype() == rill::int64);
+  CHECK(rill::tensor(std::array{true, false}).dtype() == rill::boolean);
+  CHECK(rill::tensor(std::vector<bool>{true, false}).shape() == rill::Shape{2});
+  const double plain[] = {1, 2};
+  CHECK(rill::tensor(plain, {2, 1}).dtype() == rill::float64);
+  std::array<double, 2> writable{1, 2};
+  CHECK(rill::tensor(std::span(writable)).dtype() == rill::float64);
+  CHECK(rill::tensor(rill::zeros({2, 3}).shape()).to_vector() == std::vector<double>{2, 3});
+}
+
+static_assert(!std::is_convertible_v<const char*, rill::detail::Literal>);
 
 TEST_CASE("tensor: a number that the dtype cannot hold is an error, and conversion is defined for all") {
   CHECK_THROWS_WITH(rill::full({2}, 0.5, rill::int64), "full: 0.5 is no value of int64");
@@ -54,7 +91,43 @@ TEST_CASE("tensor: access is checked") {
                     "span: a view of shape [2, 2] with strides [1, 2] is not contiguous; use .contiguous()");
   CHECK_THROWS_WITH(a.item(), "item: a tensor of shape [2, 2] has 4 elements; index it first");
   CHECK_THROWS_WITH(a.size(2), "size: dimension 2 is outside -2..1");
+  CHECK_THROWS_WITH(a.size(-3), "size: dimension -3 is outside -2..1");
   CHECK_THROWS_AS(Tensor().shape(), rill::Error);
+}
+
+TEST_CASE("tensor: a scalar has no dimension whose size could be asked for") {
+  CHECK_THROWS_WITH(rill::arange(5).select(0, 2).size(0),
+                    "size: dimension 0 of a tensor without dimensions; unsqueeze(0) gives it one");
+  CHECK_THROWS_AS(rill::scalar(1).size(-1), rill::Error);
+  CHECK_THROWS_AS(rill::scalar(1).stride(0), rill::Error);
+  CHECK_THROWS_AS(rill::scalar(1).shape()[0], rill::Error);
+  const Tensor x = rill::scalar(2);
+  CHECK(rill::sum(x, {0}).item() == 2);  // where one element is meant, it counts as [1]
+  CHECK(x.transpose(0, -1).shape() == rill::Shape{});
+  CHECK(x.squeeze(0).shape() == rill::Shape{});
+  CHECK(x.flatten().shape() == rill::Shape{1});
+}
+
+TEST_CASE("shape: entries are counted from the end when negative and never read out of bounds") {
+  const Tensor x = rill::zeros({2, 3, 4});
+  CHECK(x.shape()[-1] == 4);
+  CHECK(x.strides()[-3] == 12);
+  CHECK(x.shape().back() == 4);
+  CHECK_THROWS_WITH(x.shape()[5], "shape: entry 5 of [2, 3, 4], which has 3 dimensions");
+  CHECK_THROWS_AS(x.shape()[-4], rill::Error);
+  CHECK_THROWS_AS(rill::Shape{}.back(), rill::Error);
+  rill::Shape s{2, 3};
+  CHECK_THROWS_AS(s[2] = 1, rill::Error);
+  CHECK_THROWS_AS(s.erase(2), rill::Error);
+  CHECK_THROWS_AS(s.insert(3, 1), rill::Error);
+  CHECK(s == rill::Shape{2, 3});
+  s.insert(1, 7);
+  s.insert(3, 9);
+  s.insert(0, 5);
+  CHECK(s == rill::Shape{5, 2, 7, 3, 9});
+  s.erase(0);
+  s.erase(3);
+  CHECK(s == rill::Shape{2, 7, 3});
 }
 
 TEST_CASE("tensor: reading changes nothing, each mutable access bumps the version that views share") {
@@ -127,6 +200,17 @@ TEST_CASE("tensor: an expanded tensor is not changed in place") {
   CHECK_THROWS_WITH(wide.add_(rill::ones({3, 2})), message);
   CHECK_THROWS_AS(wide.mul_(2), rill::Error);
   CHECK_THROWS_AS(wide.fill_(2), rill::Error);
+}
+
+TEST_CASE("tensor: a leaf is contiguous") {
+  Tensor base = rill::zeros({5, 9});
+  CHECK_THROWS_WITH(
+      base.narrow(1, 0, 4).set_requires_grad(),
+      "set_requires_grad: a leaf is contiguous, not a view of shape [5, 4] with strides [9, 1]; "
+      "use .clone(), or mark the tensor it is a view of");
+  CHECK_THROWS_AS(base.t().set_requires_grad(), rill::Error);
+  CHECK_FALSE(base.t().set_requires_grad(false).requires_grad());
+  CHECK(base.narrow(0, 1, 2).set_requires_grad().requires_grad());
 }
 
 TEST_CASE("tensor: set_grad takes a copy") {

@@ -55,13 +55,15 @@ TEST_CASE(
 }
 
 TEST_CASE("gradcheck table: the names of modules and recorded ops are read from the sources") {
-  CHECK(test::module_names("class GRU final : public Module {") == std::set<std::string>{"GRU"});
+  CHECK(test::module_names("class Linear final : public Module {") == std::set<std::string>{"Linear"});
+  CHECK(test::module_names("class GRU final : public RecurrentLayers {") == std::set<std::string>{"GRU"});
   CHECK(test::module_names("class Members {").empty());
   CHECK(test::recorded_names(R"(return record("add_up", y, {x}, [](auto&, auto&) {});)") ==
         std::set<std::string>{"add_up"});
   CHECK(test::recorded_names("record(\n      \"far\", y") == std::set<std::string>{"far"});
   CHECK(test::recorded_names(R"(static constexpr const char* name = "tanh";)") ==
         std::set<std::string>{"tanh"});
+  CHECK(test::recorded_names("gru_unit{\n    .name = \"gru\"") == std::set<std::string>{"gru"});
   CHECK(test::recorded_names("unrecorded(\"add\", y)").empty());
   CHECK(test::recorded_names_below(RILL_SOURCE_DIR "/core").contains("matmul"));
 }

@@ -23,7 +23,8 @@ GradcheckRow module_row(const char* name, std::decay_t<decltype(std::declval<M>(
   const auto module = std::make_shared<M>(std::move(options), rng);
   module->to(rill::float64);
   module->eval();
-  Inputs all = module->parameters();
+  const std::vector<rill::nn::Parameter> parameters = module->parameters();
+  Inputs all(parameters.begin(), parameters.end());
   for (const rill::Tensor& p : all) rill::nn::init::normal_(p, 0, 0.7, rng);
   const std::size_t count = all.size();
   all.insert(all.end(), inputs.begin(), inputs.end());

@@ -43,14 +43,16 @@ Names names_below(const std::filesystem::path& room, Names (*names_of)(std::stri
 
 Names recorded_names(std::string_view source) {
   static const std::regex pattern(
-      R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* (?:op_)?name = |\breshape_ones\(|\bAffine\{)"(\w+)")re");
+      R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* (?:op_)?name = |\breshape_ones\(|\bAffine\{|)re"
+      R"re(_unit\{\s*\.name = )"(\w+)")re");
   return matches(source, pattern);
 }
 
 Names recorded_names_below(const std::filesystem::path& room) { return names_below(room, recorded_names); }
 
 Names module_names(std::string_view source) {
-  static const std::regex pattern(R"re(\bclass (\w+)(?: final)? : public Module\b)re");
+  static const std::regex pattern(
+      R"re(\bclass (\w+) final : public (?:Module|RecurrentLayers|RecurrentCell)\b)re");
   return matches(source, pattern);
 }
 

@@ -20,8 +20,7 @@ std::vector<GradcheckRow> rows_dropout();
 std::vector<GradcheckRow> rows_layer_norm();
 std::vector<GradcheckRow> rows_loss();
 std::vector<GradcheckRow> rows_layers();
-std::vector<GradcheckRow> rows_gru();
-std::vector<GradcheckRow> rows_rau();
+std::vector<GradcheckRow> rows_recurrent();
 std::vector<GradcheckRow> rows_bahdanau();
 std::vector<GradcheckRow> rows_decoder();
 

@@ -1,5 +1,7 @@
 #include <rill/core/core.h>
 #include <rill/nn/gradcheck.h>
+#include <rill/nn/recurrent/unit.h>
+#include <rill/nn/seq2seq/decoder_sequence.h>
 #include <rill/nn/seq2seq/seq2seq.h>
 
 #include <gradcheck/rows.h>
@@ -31,26 +33,32 @@ GradcheckRow attention_row(const Tensor& lengths) {
 }
 
 /// decoder_sequence of two steps with all it may be given; the second sequence may be shorter.
-GradcheckRow sequence_row(nn::Cell cell, bool relu, const Tensor& lengths) {
-  const std::int64_t h = 2, gates = cell == nn::Cell::gru ? 3 * h : 4 * h;
+GradcheckRow sequence_row(nn::Cell cell, const nn::DecoderReading& reading, const Tensor& lengths) {
+  const nn::detail::Unit& unit = nn::detail::unit_of(cell);
+  const std::int64_t h = 2, width = unit.gates * h;
   const nn::SequenceRows rows("test", 2, 2, lengths);
-  const std::int64_t n = rows.count();
-  const bool gru = cell == nn::Cell::gru;
-  const Inputs in{input({n, gates}, 811), input({n, 2}, 812),
-                  input({2, h}, 813),     input({h, 3}, 814),
-                  input({3}, 815),        input({2, gates}, 816),
-                  input({h, gates}, 817), input({3, 2, 3}, 818),
-                  input({3, 2, 2}, 819),  gru ? input({gates}, 820) : input({h, h}, 821)};
-  const auto f = [cell, relu, rows, gru](const Inputs& x) {
-    const nn::DecoderWeights w{.query = x[3],
-                               .v = x[4],
-                               .context = x[5],
-                               .hidden = x[6],
-                               .bias = gru ? x[9] : Tensor(),
-                               .candidate = gru ? Tensor() : x[9]};
-    const nn::Memory memory{.values = x[8], .keys = x[7], .lengths = ids({3, 2}, {2})};
-    const auto out = nn::decoder_sequence(cell, rows, {x[0], x[1], x[2]}, w, memory, relu);
-    return Inputs{out.joined, out.weights, out.hidden};
+  const auto if_wanted = [](bool wanted, const rill::Shape& shape, std::uint64_t seed) {
+    return wanted ? input(shape, seed) : Tensor();
+  };
+  const Inputs in{input({rows.count(), 2}, 811),
+                  input({2, h}, 812),
+                  if_wanted(unit.states == 2, {2, h}, 813),
+                  input({h + 2, 3}, 814),
+                  input({3}, 815),
+                  input({3, 2, 3}, 816),
+                  input({3, 2, 2}, 817),
+                  input({4, width}, 818),
+                  input({h, width}, 819),
+                  input({width}, 820),
+                  if_wanted(unit.biases == 2, {width}, 821),
+                  if_wanted(unit.has_inner(), {h, h}, 822)};
+  const auto f = [cell, reading, rows](const Inputs& x) {
+    const nn::DecoderWeights w{.attention = x[3], .v = x[4], .unit = {x[7], x[8], x[9], x[10], x[11]}};
+    const nn::Memory memory{.values = x[6], .keys = x[5], .lengths = ids({3, 2}, {2})};
+    const auto out = nn::decoder_sequence(cell, rows, {x[0], {x[1], x[2]}}, w, memory, reading);
+    Inputs results{out.features, out.weights, out.state.h};
+    if (out.state.c.defined()) results.push_back(out.state.c);
+    return results;
   };
   return {"decoder_sequence", f, in};
 }
@@ -62,7 +70,8 @@ GradcheckRow module_row(const char* name, const Options& options, F call, const 
   const auto module = std::make_shared<M>(options, rng);
   module->to(rill::float64);
   module->eval();
-  Inputs all = module->parameters();
+  const std::vector<nn::Parameter> parameters = module->parameters();
+  Inputs all(parameters.begin(), parameters.end());
   const std::size_t count = all.size();
   all.insert(all.end(), inputs.begin(), inputs.end());
   const auto f = [module, call, count](const Inputs& given) {
@@ -120,12 +129,15 @@ std::vector<GradcheckRow> rows_decoder() {
       attention_row(Tensor()),
       attention_row(ids({3, 0}, {2})),
       attention_module_row(),
-      sequence_row(nn::Cell::gru, true, Tensor()),
-      sequence_row(nn::Cell::gru, false, ids({2, 1}, {2})),
-      sequence_row(nn::Cell::rau, true, Tensor()),
+      sequence_row(nn::Cell::gru, {}, Tensor()),
+      sequence_row(nn::Cell::gru, {.relu_input = false, .output_embedding = true}, ids({2, 1}, {2})),
+      sequence_row(nn::Cell::lstm, {}, ids({2, 1}, {2})),
+      sequence_row(nn::Cell::rau, {.output_embedding = true}, Tensor()),
       decoder_row({}),
+      decoder_row({.attention = false, .output_embedding = true}),
       decoder_row({.cell = nn::Cell::rau, .relu_input = false, .output_embedding = true, .readout_size = 3}),
       seq2seq_row(nn::Cell::gru, true),
+      seq2seq_row(nn::Cell::lstm, true),
       seq2seq_row(nn::Cell::rau, false)};
 }
 

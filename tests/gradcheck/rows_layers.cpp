@@ -2,7 +2,6 @@
 #include <rill/nn/layers/embedding.h>
 #include <rill/nn/layers/layer_norm.h>
 #include <rill/nn/layers/linear.h>
-#include <rill/nn/recurrent/gru.h>
 
 #include <gradcheck/module_row.h>
 #include <gradcheck/rows.h>
@@ -13,16 +12,9 @@ using rill::Tensor;
 using Inputs = std::vector<Tensor>;
 namespace nn = rill::nn;
 
-namespace {
-
-Inputs both(const nn::SequenceOutput& out) { return {out.output, out.h_n}; }
-
-}  // namespace
-
 std::vector<GradcheckRow> rows_layers() {
   const auto apply = [](const auto& m, const Inputs& in) { return Inputs{m(in[0])}; };
   const Tensor ids = rill::tensor<std::int64_t>({1, 3, 1, 0}, {2, 2});
-  const Tensor lengths = rill::tensor<std::int64_t>({2, 3});
   std::vector<GradcheckRow> rows;
   rows.push_back(module_row<nn::Linear>("Linear", {.in_features = 3, .out_features = 4}, apply,
                                         {input({2, 2, 3}, 701)}));
@@ -36,16 +28,6 @@ std::vector<GradcheckRow> rows_layers() {
                     return Inputs{nn::Dropout({.p = 0.4}, rng)(in[0])};
                   },
                   {input({3, 4}, 706)}});
-  rows.push_back(
-      module_row<nn::GRUCell>("GRUCell", {.input_size = 3, .hidden_size = 2},
-                              [](const nn::GRUCell& m, const Inputs& in) { return Inputs{m(in[0], in[1])}; },
-                              {input({2, 3}, 703), input({2, 2}, 704)}));
-  rows.push_back(module_row<nn::GRU>(
-      "GRU", {.input_size = 2, .hidden_size = 2, .num_layers = 2, .batch_first = true, .bidirectional = true},
-      [lengths](const nn::GRU& m, const Inputs& in) {
-        return both(m(in[0], {.h0 = in[1], .lengths = lengths}));
-      },
-      {input({2, 3, 2}, 705), input({4, 2, 2}, 706)}));
   return rows;
 }
 

@@ -6,6 +6,8 @@
 #include <rill/core/core.h>
 #include <rill/nn/init.h>
 #include <rill/nn/layers/linear.h>
+#include <rill/nn/recurrent/gru.h>
+#include <rill/nn/recurrent/rau.h>
 #include <support/expect.h>
 
 using namespace rill;
@@ -95,6 +97,26 @@ TEST_CASE("init: orthogonal matrices are orthonormal whatever their shape") {
   double total = 0;
   for (int i = 0; i < 400; ++i) total += init::orthogonal_(zeros({2, 2}, float64), rng).to_vector()[0];
   CHECK(std::abs(total / 400) < 0.15);
+}
+
+TEST_CASE("init: a leaf is filled by the shapes of the parameters that it stores") {
+  Rng rng(1);
+  const nn::Linear wide({.in_features = 10000, .out_features = 10}, rng);
+  init::kaiming_uniform_(wide.parameters()[0], rng);  // stored as [10000, 10]
+  CHECK(largest(wide.weight()) <= std::sqrt(6.0 / 10000));
+  CHECK(largest(wide.weight()) > 0.99 * std::sqrt(6.0 / 10000));
+  const nn::RAUCell cell({.input_size = 7, .hidden_size = 6}, rng);
+  init::orthogonal_(cell.parameters()[1], rng);
+  for (const char* gate : {"weight_hr", "weight_hz", "weight_hh", "weight_ha"}) {
+    CHECK(off_orthonormal(cell.parameter(gate).detach()) < 1e-6);
+  }
+  Rng one(5), other(5);
+  const nn::GRUCell by_leaf({.input_size = 3, .hidden_size = 2}, rng), by_name = nn::clone(by_leaf);
+  for (const auto& leaf : by_leaf.parameters()) init::normal_(leaf, 0, 1, one);
+  for (const auto& [name, p] : by_name.named_parameters()) init::normal_(p, 0, 1, other);
+  for (const auto& [name, p] : by_leaf.named_parameters()) {
+    CHECK_MESSAGE(largest_difference(p, by_name.parameter(name)) == 0, name);
+  }
 }
 
 TEST_CASE("init: parameters that want a gradient can be filled, results of ops cannot") {

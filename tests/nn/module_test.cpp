@@ -39,7 +39,7 @@ class Tagger final : public nn::Module {
     return score_(dropout_(states));
   }
   const TaggerOptions& options() const { return options_; }
-  void members(nn::Members& m) const override {
+  void members(nn::Members& m) override {
     m("embedding", embedding_)("gru", gru_)("dropout", dropout_)("score", score_);
   }
 
@@ -67,7 +67,7 @@ class Tied final : public nn::Module {
   Tensor operator()(const Tensor& ids) const { return layers_[2](layers_[1](layers_[0](embedding_(ids)))); }
   const TiedOptions& options() const { return options_; }
   const Tensor& steps() const { return steps_; }
-  void members(nn::Members& m) const override {
+  void members(nn::Members& m) override {
     m("embedding", embedding_)("layers", layers_).buffer("steps", steps_);
   }
 
@@ -76,6 +76,17 @@ class Tied final : public nn::Module {
   nn::Embedding embedding_;
   std::vector<nn::Linear> layers_;
   Tensor steps_ = zeros({1}, int64);
+};
+
+/// Draws from a generator of its own.
+class Noisy final : public nn::Module {
+ public:
+  explicit Noisy(Rng& rng) : rng_(rng.split()) {}
+  std::uint64_t next() { return rng_.next(); }
+  void members(nn::Members& m) override { m.rng("rng", rng_); }
+
+ private:
+  Rng rng_;
 };
 
 const Tensor ids = tensor<std::int64_t>({1, 2, 3, 4, 5, 0}, {3, 2});
@@ -91,14 +102,15 @@ Tied tied(std::uint64_t seed, bool tie = true) {
   return Tied({.tie = tie}, rng);
 }
 
-std::vector<std::string> names_of(const nn::NamedParameters& named) {
+template <class T>
+std::vector<std::string> names_of(const std::vector<std::pair<std::string, T>>& named) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : named) names.push_back(name);
   return names;
 }
 
-nn::NamedParameters cloned(const nn::NamedParameters& state) {
-  nn::NamedParameters copy;
+NamedTensors cloned(const NamedTensors& state) {
+  NamedTensors copy;
   for (const auto& [name, t] : state) copy.emplace_back(name, t.clone());
   return copy;
 }
@@ -124,19 +136,72 @@ TEST_CASE("module: parameters have dotted names in the order of the members") {
   CHECK(m.to_string().find("score.weight: float32 [3, 10]\n") != std::string::npos);
 }
 
-TEST_CASE("module: named parameters share numbers and gradients with the arrays that optimisers take") {
+TEST_CASE("module: named parameters share data and gradients with the leaves") {
   const Tagger m = tagger(1);
   sum(square(m(ids, lengths))).backward();
-  const auto arrays = m.parameters();
+  const auto leaves = m.parameters();
   const auto named = m.named_parameters();
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
+  const auto grads = m.named_grads();
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
     CAPTURE(named[i].first);
     REQUIRE(named[i].second.grad().defined());
     CHECK(named[i].second.grad().shape() == named[i].second.shape());
-    CHECK(sum(named[i].second.grad()).item() == doctest::Approx(sum(arrays[i].grad()).item()).epsilon(1e-4));
+    CHECK(sum(named[i].second.grad()).item() == doctest::Approx(sum(leaves[i].grad()).item()).epsilon(1e-4));
+    CHECK(grads[i].first == named[i].first);
+    CHECK(largest_difference(grads[i].second, named[i].second.grad()) == 0);
+    CHECK(largest_difference(m.grad(named[i].first), grads[i].second) == 0);
+    CHECK(leaves[i].name == named[i].first);
+    CHECK(leaves[i].is_contiguous());
     nn::init::constant_(named[i].second, 2);
-    CHECK(sum(arrays[i].detach()).item() == 2 * static_cast<double>(arrays[i].numel()));
+    CHECK(sum(leaves[i].detach()).item() == 2 * static_cast<double>(leaves[i].numel()));
   }
+}
+
+TEST_CASE("module: computing with a named parameter is recorded, and one can be frozen by its name") {
+  Rng rng(1);
+  const nn::GRUCell cell({.input_size = 2, .hidden_size = 3}, rng);
+  Tensor penalty = zeros({});
+  for (const auto& [name, p] : cell.named_parameters()) {
+    CHECK(p.requires_grad());
+    penalty = penalty + sum(square(p));
+  }
+  penalty.backward();
+  for (const auto& [name, p] : cell.named_parameters()) {
+    CAPTURE(name);
+    CHECK(largest_difference(p.grad(), p.detach() * 2) == 0);
+  }
+  for (auto& [name, p] : cell.named_parameters()) p.set_requires_grad(!name.starts_with("weight"));
+  sum(cell(ones({1, 2}))).backward();
+  CHECK(!cell.parameters()[0].requires_grad());
+  CHECK(cell.parameters()[2].requires_grad());
+}
+
+TEST_CASE("module: a hook of a named parameter sees its gradient in the named shape and may replace it") {
+  static_assert(!std::is_assignable_v<nn::ParameterView, Tensor>);
+  Rng rng(1);
+  const nn::Linear layer({.in_features = 2, .out_features = 3, .bias = false}, rng);
+  Shape seen;
+  layer.weight().register_hook([&](const Tensor& g) {
+    seen = g.shape();
+    return g * tensor({1.F, 10.F, 100.F}, {3, 1});
+  });
+  sum(layer(tensor({1.F, 2.F}, {1, 2}))).backward();
+  CHECK(seen == Shape{3, 2});
+  CHECK(layer.weight().grad().to_vector() == std::vector<double>{1, 2, 10, 20, 100, 200});
+  layer.weight().register_hook([](const Tensor&) { return ones({3}); });
+  CHECK_THROWS_WITH(sum(layer(ones({1, 2}))).backward(),
+                    doctest::Contains("hook: the gradient is [3, 2], its replacement [3]"));
+}
+
+TEST_CASE("module: a Rng of its own is resumed after any number of draws") {
+  Rng seed(1);
+  Noisy a(seed), b(seed);
+  for (int draws = 0; draws < 4; ++draws) {
+    b.load_counters(a.counters());
+    const std::uint64_t next = a.next();
+    CHECK(b.next() == next);
+  }
+  CHECK(names_of(a.counters()) == std::vector<std::string>{"rng.counter", "rng.seed", "rng.stream"});
 }
 
 TEST_CASE("module: zero_grad and set_requires_grad reach every parameter") {
@@ -242,16 +307,16 @@ TEST_CASE("module: buffers are part of the state but not of the parameters") {
   CHECK(b.steps().dtype() == int64);
 }
 
-TEST_CASE("module: a conversion between forward and backward is an error, and so is a part from before it") {
+TEST_CASE("module: a conversion between forward and backward is an error, and so is a view from before it") {
   Rng rng(1);
   nn::Linear m({.in_features = 3, .out_features = 2}, rng);
-  const Tensor held = m.parameter("weight");
+  const nn::ParameterView held = m.parameter("weight");
   const Tensor x = randn({4, 3}, rng);
   const Tensor loss = sum(m(x));
   m.to(float64);
   CHECK_THROWS_WITH(loss.backward(), doctest::Contains("was converted from float32 to float64 since"));
-  CHECK_THROWS_WITH(held.grad(), doctest::Contains("was converted from float32 to float64 since"));
-  CHECK_THROWS_AS(Tensor(held).set_grad(zeros(held.shape())), Error);
+  CHECK_THROWS_WITH(held.grad(),
+                    doctest::Contains("was converted from float32 to float64 since it was taken"));
   sum(m(x.to(float64))).backward();
   CHECK(m.parameter("bias").grad().to_vector() == std::vector<double>{4, 4});
 }
@@ -326,7 +391,7 @@ namespace {
 class Broken final : public nn::Module {
  public:
   explicit Broken(bool twice) : twice_(twice) {}
-  void members(nn::Members& m) const override {
+  void members(nn::Members& m) override {
     m("w", w_);
     if (twice_) {
       m("w", w_);
@@ -356,5 +421,5 @@ TEST_CASE("module: the gradient check covers all parameters, ties included") {
   CHECK(report.elements == 3 * m.num_parameters());
   CHECK(m.parameter("layers.2.weight").ref() == m.parameter("embedding.weight").ref());
   const std::vector<Tensor> wrong{ones({2}, float64)};
-  check_error([&] { nn::Substitution(m, std::span(wrong)); }, "1 tensors for a module with 5 arrays");
+  check_error([&] { nn::Substitution(m, std::span(wrong)); }, "1 tensors for a module with 5 parameters");
 }

@@ -39,7 +39,7 @@ rill::Tensor Reference::input(const std::string& name) const {
 }
 
 void Reference::load_into(rill::nn::Module& m) const {
-  rill::nn::NamedParameters state;
+  rill::NamedTensors state;
   for (const auto& [name, tensor] : file_.tensors) {
     const std::string start = prefix_ + "param.";
     if (name.starts_with(start)) state.emplace_back(name.substr(start.size()), tensor);
@@ -49,8 +49,8 @@ void Reference::load_into(rill::nn::Module& m) const {
 }
 
 void Reference::check_gradients(const rill::nn::Module& m) const {
-  for (const auto& [name, parameter] : m.named_parameters()) {
-    check_close(parameter.grad(), (*this)("grad.param." + name), "grad.param." + name);
+  for (const auto& [name, gradient] : m.named_grads()) {
+    check_close(gradient, (*this)("grad.param." + name), "grad.param." + name);
   }
 }
 

@@ -70,7 +70,7 @@ Tensor viewed(const Tensor& input, const Tensor& leaf, const Setting& setting) {
   return leaf;
 }
 
-/// Random gradients of the results that have one.
+/// A random gradient of each result.
 std::vector<Tensor> cotangents(const std::vector<Tensor>& results, std::uint64_t seed) {
   rill::Rng rng(seed);
   std::vector<Tensor> all;
@@ -116,10 +116,16 @@ Run run(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Set
       given.push_back(leaves[i].defined() ? viewed(inputs[i], leaves[i], setting) : leaves[i]);
     const std::vector<Tensor> results = f(given);
     out.results = values(results);
-    std::vector<Tensor> roots;
-    std::copy_if(results.begin(), results.end(), std::back_inserter(roots),
-                 [](const Tensor& y) { return y.requires_grad(); });
-    if (!roots.empty()) rill::backward(roots, cotangents(roots, seed));
+    // Drawn for all results, so that two functions get the same ones whichever of their results have
+    // gradients.
+    const std::vector<Tensor> drawn = cotangents(results, seed);
+    std::vector<Tensor> roots, dresults;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].requires_grad()) continue;
+      roots.push_back(results[i]);
+      dresults.push_back(drawn[i]);
+    }
+    if (!roots.empty()) rill::backward(roots, dresults);
     *gradients = gradients_of(watched);
   }
   return out;

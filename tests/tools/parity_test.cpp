@@ -9,8 +9,7 @@
 #include <parity/reference_set.h>
 #include <parity/run.h>
 #include <rill/core/core.h>
-#include <rill/nn/recurrent/gru.h>
-#include <rill/nn/recurrent/rau.h>
+#include <rill/nn/recurrent/recurrent.h>
 #include <tools/parity_set.h>
 
 namespace {
@@ -210,11 +209,13 @@ TEST_CASE("parity: a directory or an index that cannot be read is said, with sta
 namespace {
 
 /// A case of three layers in both directions, ragged, with values from the definition composed of plain ops.
-template <class Layers, class Reference>
-void add_layers(ParitySet& set, const char* op, Reference&& reference) {
+void add_layers(ParitySet& set, const char* op, nn::Cell cell) {
   Rng rng(11);
-  Layers layers(
-      {.input_size = 3, .hidden_size = 4, .num_layers = 3, .batch_first = true, .bidirectional = true}, rng);
+  nn::Recurrent layers(
+      {.cell = cell,
+       .layers =
+           {.input_size = 3, .hidden_size = 4, .num_layers = 3, .batch_first = true, .bidirectional = true}},
+      rng);
   layers.to(float64);
   Tensor x = randn({5, 6, 3}, rng, float64), h0 = randn({6, 5, 4}, rng, float64);
   const Tensor lengths = tensor<std::int64_t>({2, 6, 1, 6, 3});
@@ -223,10 +224,10 @@ void add_layers(ParitySet& set, const char* op, Reference&& reference) {
   Tensor states = x.transpose(0, 1);
   std::vector<Tensor> last;
   for (std::int64_t k = 0; k < 3; ++k) {
-    const nn::SequenceOutput out = reference(
-        states, layers.weights(k), nn::SequenceInputs{.h0 = h0.narrow(0, 2 * k, 2), .lengths = lengths});
+    const nn::RecurrentOutput out = nn::reference::recurrent_sequence(
+        cell, states, layers.weights(k), {.state = h0.narrow(0, 2 * k, 2), .lengths = lengths});
     states = out.output;
-    last.push_back(out.h_n);
+    last.push_back(out.last.h);
   }
   const Tensor output = states.transpose(0, 1), h_n = cat(last);
   const std::vector<Tensor> roots{output, h_n},
@@ -257,10 +258,10 @@ void add_layers(ParitySet& set, const char* op, Reference&& reference) {
 
 }  // namespace
 
-TEST_CASE("parity: deeper, bidirectional, ragged layers of either unit are replayed") {
+TEST_CASE("parity: deeper, bidirectional, ragged layers are replayed") {
   ParitySet set;
-  add_layers<nn::GRU>(set, "GRU", [](const auto&... a) { return nn::reference::gru(a...); });
-  add_layers<nn::RAU>(set, "RAU", [](const auto&... a) { return nn::reference::rau(a...); });
+  add_layers(set, "GRU", nn::Cell::gru);
+  add_layers(set, "RAU", nn::Cell::rau);
   const Outcome out = replayed(set);
   CHECK(out.out == "2 passed, 0 failed, 0 skipped\n");
 }

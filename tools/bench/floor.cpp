@@ -13,7 +13,7 @@ namespace {
 
 constexpr double seconds_each = 0.2;
 
-std::vector<float> numbers(std::int64_t n) {
+std::vector<float> random_floats(std::int64_t n) {
   std::vector<float> values(static_cast<std::size_t>(n));
   std::uint32_t state = 12345;
   for (float& value : values) {
@@ -23,8 +23,8 @@ std::vector<float> numbers(std::int64_t n) {
   return values;
 }
 
-double seconds_of(const Product& p) {
-  const std::vector<float> a = numbers(p.m * p.k), b = numbers(p.k * p.n);
+double seconds_of(const FloorProduct& p) {
+  const std::vector<float> a = random_floats(p.m * p.k), b = random_floats(p.k * p.n);
   std::vector<float> c(static_cast<std::size_t>(p.m * p.n));
   const auto transposed = [](bool t) { return t ? CblasTrans : CblasNoTrans; };
   const auto narrow = [](std::int64_t size) { return static_cast<blasint>(size); };
@@ -50,16 +50,16 @@ void Work::add_linear(std::int64_t steps, std::int64_t all_rows, std::int64_t in
 double products_ms(const Work& work, int threads) {
   openblas_set_num_threads(threads);
   double seconds = 0;
-  for (const Product& p : work.products) seconds += static_cast<double>(p.count) * seconds_of(p);
+  for (const FloorProduct& p : work.products) seconds += static_cast<double>(p.count) * seconds_of(p);
   openblas_set_num_threads(1);
   return 1e3 * seconds;
 }
 
 double floor_ms(const Work& work, int threads) {
   int ends[2];
-  rill::check(pipe(ends) == 0, "floor: there is no pipe to be had");
+  rill::check(pipe(ends) == 0, "floor: pipe() failed");
   const pid_t child = fork();
-  rill::check(child >= 0, "floor: there is no process to be had");
+  rill::check(child >= 0, "floor: fork() failed");
   if (child == 0) {
     const double ms = products_ms(work, threads) + pointwise_ms(work);
     const bool written = write(ends[1], &ms, sizeof(ms)) == sizeof(ms);

@@ -6,18 +6,17 @@
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/parallel.h>
 #include <rill/nn/attention/attention_kernels.h>
-#include <rill/nn/recurrent/gru_kernels.h>
+#include <rill/nn/recurrent/gru.h>
+#include <rill/nn/recurrent/unit.h>
 #include <rill/optim/kernels/update.h>
 
 namespace bench {
 namespace {
 
 namespace kernels = rill::kernels;
-using Floats = std::vector<float>;
+std::vector<float> floats(std::int64_t n) { return std::vector<float>(static_cast<std::size_t>(n), 0.01f); }
 
-Floats floats(std::int64_t n) { return Floats(static_cast<std::size_t>(n), 0.01f); }
-
-/// The median seconds of f(row) for each of `rows` rows, shared out to the threads.
+/// The median seconds of f(row) for all `rows` rows, on all threads.
 template <class F>
 double time_rows(std::int64_t rows, std::int64_t grain, F&& f) {
   return median_time(
@@ -29,28 +28,42 @@ double time_rows(std::int64_t rows, std::int64_t grain, F&& f) {
       0.2);
 }
 
-/// One step of gates and the way back, for the whole batch.
+/// The gates of one step, forward and backward, for the whole batch.
 double gates_seconds(std::int64_t batch, std::int64_t h) {
-  const Floats hidden = floats(batch * 3 * h), bias = floats(4 * h), before = floats(batch * h);
-  Floats gates = floats(batch * 3 * h), q = floats(batch * h), state = floats(batch * h);
+  const auto& unit = rill::nn::detail::gru_unit.kernels<float>();
+  std::vector<float> products = floats(batch * 3 * h), gates = floats(batch * 3 * h), q = floats(batch * h),
+                     state = floats(batch * h);
+  const std::vector<float> bias = floats(4 * h), previous = floats(batch * h);
   const std::int64_t grain = 1 + 8192 / (3 * h);
   const double forward = time_rows(batch, grain, [&](std::int64_t i) {
-    kernels::gru_gates(h, hidden.data() + i * 3 * h, bias.data(), before.data() + i * h,
-                       gates.data() + i * 3 * h, q.data() + i * h, state.data() + i * h);
+    unit.forward({.count = 1,
+                  .hidden = h,
+                  .h = {previous.data() + i * h, h},
+                  .bias = bias.data(),
+                  .products = products.data() + i * 3 * h,
+                  .gates = gates.data() + i * 3 * h,
+                  .q = q.data() + i * h,
+                  .next_h = {state.data() + i * h, h}});
   });
   const double backward = time_rows(batch, grain, [&](std::int64_t i) {
-    kernels::gru_gates_backward(h, before.data() + i * h, bias.data(), gates.data() + i * 3 * h,
-                                q.data() + i * h, state.data() + i * h);
+    unit.backward({.count = 1,
+                   .hidden = h,
+                   .h = {previous.data() + i * h, h},
+                   .dy = {bias.data(), h},
+                   .gates = gates.data() + i * 3 * h,
+                   .q = q.data() + i * h,
+                   .dh = state.data() + i * h});
   });
   return forward + backward;
 }
 
-/// One step of attention and the way back, for the whole batch.
+/// One step of attention, forward and backward, for the whole batch.
 double attention_seconds(std::int64_t batch, std::int64_t h, std::int64_t positions) {
-  const Floats query = floats(batch * h), v = floats(h), keys = floats(batch * positions * h),
-               values = floats(batch * positions * h), dcontext = floats(batch * h);
-  Floats weights = floats(batch * positions), context = floats(batch * h), dquery = floats(batch * h),
-         dv = floats(batch * h), dkeys = floats(batch * positions * h), dscores = floats(batch * positions);
+  const std::vector<float> query = floats(batch * h), v = floats(h), keys = floats(batch * positions * h),
+                           values = floats(batch * positions * h), dcontext = floats(batch * h);
+  std::vector<float> weights = floats(batch * positions), context = floats(batch * h),
+                     dquery = floats(batch * h), dv = floats(batch * h),
+                     dkeys = floats(batch * positions * h), dscores = floats(batch * positions);
   const auto source = [&](std::int64_t i) {
     return kernels::AttentionSource<float>{
         positions, h, h, keys.data() + i * positions * h, h, values.data() + i * positions * h, h};
@@ -69,10 +82,10 @@ double attention_seconds(std::int64_t batch, std::int64_t h, std::int64_t positi
   return forward + backward;
 }
 
-/// Bias, softmax and gradient in place of all rows of scores.
+/// Bias, softmax and gradient of all rows of scores, in place.
 double cross_entropy_seconds(std::int64_t rows, std::int64_t classes) {
-  const Floats bias = floats(classes);
-  Floats scores = floats(rows * classes);
+  const std::vector<float> bias = floats(classes);
+  std::vector<float> scores = floats(rows * classes);
   return time_rows(rows, 1 + 8192 / classes, [&](std::int64_t i) {
     float* const row = scores.data() + i * classes;
     kernels::add_to(bias.data(), row, classes);
@@ -82,13 +95,13 @@ double cross_entropy_seconds(std::int64_t rows, std::int64_t classes) {
 }
 
 double adam_seconds(std::int64_t n) {
-  Floats p = floats(n), m = floats(n), v = floats(n);
-  const Floats gradient = floats(n);
-  constexpr std::int64_t part = 16384;
+  std::vector<float> p = floats(n), m = floats(n), v = floats(n);
+  const std::vector<float> gradient = floats(n);
+  constexpr std::int64_t chunk = 16384;
   const kernels::AdamCoefficients c{1, 0, 1, 0.9, 0.999, 1e-3, 1, 1e-8};
-  return time_rows((n + part - 1) / part, 1, [&](std::int64_t i) {
-    const std::int64_t at = i * part;
-    kernels::adam<float>(c, {std::min(part, n - at),
+  return time_rows((n + chunk - 1) / chunk, 1, [&](std::int64_t i) {
+    const std::int64_t at = i * chunk;
+    kernels::adam<float>(c, {std::min(chunk, n - at),
                              p.data() + at,
                              gradient.data() + at,
                              {m.data() + at, v.data() + at, nullptr}});

@@ -1,4 +1,4 @@
-"""What the measuring scripts share: the environment that programs run in, and the name of what is measured."""
+"""Shared by the measuring scripts: the environment of the programs, and the name of what is measured."""
 
 import os
 import pathlib
@@ -10,11 +10,11 @@ RILL = ROOT / "build/release/bin/rill-bench"
 
 
 def environment(keep=False):
-    """The environment for programs that are measured: OpenBLAS chooses its kernels by itself, unless `keep`."""
+    """The environment of the measured programs: OpenBLAS chooses its kernels by itself, unless `keep`."""
     drop = () if keep else ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
     env = {name: value for name, value in os.environ.items() if name not in drop}
-    # Debian's PyTorch has two teams of threads, OpenMP's and OpenBLAS's. Where one waits by spinning, the other starves:
-    # with as many threads as cores it then runs some two and a half times slower than with one. This is its best setting.
+    # Debian's PyTorch has two thread pools, OpenMP's and OpenBLAS's. If one waits by spinning, the other starves: with
+    # as many threads as cores it then runs some 2.5 times slower than with one. This is its best setting.
     env.setdefault("OMP_WAIT_POLICY", "passive")
     return env
 
@@ -27,6 +27,6 @@ def processor():
 
 
 def subject():
-    """The commit and the processor, as a table's head names them."""
+    """The commit and the processor, for the head of a table."""
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
     return f"Commit {commit.stdout.strip()}; {processor()}, {os.cpu_count()} cores"

@@ -20,7 +20,7 @@ std::string listed_workloads() {
   return text;
 }
 
-/// A measurement with what belongs to every one of them: a JSON line, or "name value" pairs.
+/// Prints a measurement with the fields common to all: a JSON line, or "name value" pairs.
 void print(const std::string& workload, nlohmann::ordered_json fields, bool json) {
   nlohmann::ordered_json record = {{"peer", "rill"}, {"workload", workload}};
   record.update(fields);
@@ -53,23 +53,21 @@ int main(int argc, char** argv) try {
   std::string name;
   int threads = 0;
   bool json = false;
-  bench::Options options;
+  bench::WorkloadOptions options;
   app.footer(listed_workloads());
   app.add_option("WORKLOAD", name, "what to measure")->required()->check(CLI::IsMember(names));
   app.add_option("--threads", threads, "default: all this process may use")->check(CLI::Range(1, 1024));
   app.add_option("--seconds", options.seconds, "most timed seconds of a training workload")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "another batch size (all but micro)")->check(CLI::Range(1, 65536));
-  app.add_option("--hidden", options.hidden, "another hidden size (all but micro)")
-      ->check(CLI::Range(1, 65536));
-  app.add_option("--steps", options.steps, "another number of steps (all but micro)")
-      ->check(CLI::Range(2, 1 << 20));
-  app.add_option("--words", options.words, "another number of words (seq2seq, decode)")
+  app.add_option("--batch", options.batch, "batch size (all but micro)")->check(CLI::Range(1, 65536));
+  app.add_option("--hidden", options.hidden, "hidden size (all but micro)")->check(CLI::Range(1, 65536));
+  app.add_option("--steps", options.steps, "number of steps (all but micro)")->check(CLI::Range(2, 1 << 20));
+  app.add_option("--words", options.words, "vocabulary size (seq2seq, decode)")
       ->check(CLI::Range(4, 1 << 24));
   app.add_flag("--ragged", options.ragged,
-               "rows of 1 to all steps (gru, rau); the floor is that of full rows");
-  app.add_flag("--json", json, "one JSON object a line");
+               "lengths uniform in 1 to all steps (gru, rau); the floor is that of full rows");
+  app.add_flag("--json", json, "one JSON object per line");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -80,7 +78,7 @@ int main(int argc, char** argv) try {
                                                   [&](const auto& w) { return w.name == name; });
   for (const char* option : {"--batch", "--hidden", "--steps", "--words", "--ragged"}) {
     if (app.count(option) == 0 || std::ranges::count(workload.options, option) > 0) continue;
-    fmt::print(stderr, "rill-bench: {} has no {}; of the sizes it has {}\n", name, option,
+    fmt::print(stderr, "rill-bench: {} has no {}; it has {}\n", name, option,
                workload.options.empty() ? "none" : fmt::format("{}", fmt::join(workload.options, ", ")));
     return 2;
   }

@@ -9,7 +9,7 @@ namespace {
 
 using rill::Tensor;
 
-/// Nanoseconds of one addition of n floats in a chain of a thousand: forward with and without recording, and
+/// Nanoseconds per addition of n floats in a chain of a thousand: forward with and without recording, and
 /// backward.
 void op_overhead(std::int64_t n, const Emit& emit) {
   constexpr int ops = 1000;
@@ -60,7 +60,7 @@ void elementwise(const Emit& emit) {
   measure("log_softmax", 2, [&] { return rill::log_softmax(x, 1); });
 }
 
-/// Reading alone, of as much as a token takes of the weights of decode-medium: the sum of 12.9 MB.
+/// Reading alone: the sum of 12.9 MB, as much as the weights that decode-medium reads per token.
 void reading(const Emit& emit) {
   const Tensor x = rill::ones({3'225'000});
   const double seconds = median_time([&] { return rill::sum(x); });
@@ -71,11 +71,11 @@ void reading(const Emit& emit) {
 
 void products(const Emit& emit) {
   rill::Rng rng(2);
-  struct Size {
+  struct ProductSize {
     std::int64_t m, k, n;
   };
-  for (const Size& s :
-       {Size{32, 256, 768}, Size{64, 512, 1536}, Size{1920, 512, 10000}, Size{1024, 1024, 1024}}) {
+  for (const ProductSize& s : {ProductSize{32, 256, 768}, ProductSize{64, 512, 1536},
+                               ProductSize{1920, 512, 10000}, ProductSize{1024, 1024, 1024}}) {
     const Tensor a = rill::randn({s.m, s.k}, rng), b = rill::randn({s.k, s.n}, rng),
                  weight = rill::randn({s.n, s.k}, rng);
     const auto measure = [&](const char* op, auto f) {
@@ -95,7 +95,7 @@ void products(const Emit& emit) {
 
 }  // namespace
 
-void micro(const Options&, const Emit& emit) {
+void micro_benchmarks(const WorkloadOptions&, const Emit& emit) {
   op_overhead(16, emit);
   op_overhead(64, emit);
   const rill::NoGrad no_grad;

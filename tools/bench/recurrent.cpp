@@ -11,39 +11,40 @@ namespace {
 
 using rill::Tensor;
 
-struct Sizes {
+struct ClassifierSizes {
   std::int64_t batch, input, hidden, layers, steps;
 };
 
-const std::map<std::string, Sizes> sizes = {
+const std::map<std::string, ClassifierSizes> sizes = {
     {"small", {32, 30, 64, 2, 50}},
     {"large", {64, 512, 512, 1, 50}},
 };
 
 /// Recurrent layers, and scores of ten classes from the last step.
-template <class Layers>
 class Classifier final : public rill::nn::Module {
  public:
-  Classifier(const Sizes& s, rill::Rng& rng)
-      : layers_({.input_size = s.input, .hidden_size = s.hidden, .num_layers = s.layers}, rng),
+  Classifier(rill::nn::Cell cell, const ClassifierSizes& s, rill::Rng& rng)
+      : layers_({.cell = cell,
+                 .layers = {.input_size = s.input, .hidden_size = s.hidden, .num_layers = s.layers}},
+                rng),
         score_({.in_features = s.hidden, .out_features = classes}, rng) {}
 
   static constexpr std::int64_t classes = 10;
 
   Tensor operator()(const Tensor& x, const Tensor& lengths) const {
-    const rill::nn::SequenceOutput read = layers_(x, {.lengths = lengths});
-    return score_(lengths.defined() ? read.h_n.select(0, -1) : read.output.select(0, -1));
+    const auto [output, last] = layers_(x, {.lengths = lengths});
+    return score_(lengths.defined() ? last.h.select(0, -1) : output.select(0, -1));
   }
-  void members(rill::nn::Members& m) const override { m("layers", layers_)("score", score_); }
+  void members(rill::nn::Members& m) override { m("layers", layers_)("score", score_); }
 
  private:
-  Layers layers_;
+  rill::nn::Recurrent layers_;
   rill::nn::Linear score_;
 };
 
-/// The products and pointwise passes of one training step; the inputs want no gradient. A RAU's fourth gate
-/// counts as a third of a GRU's.
-Work work_of(const Sizes& s, std::int64_t gates) {
+/// The products and pointwise passes of one training step; the inputs need no gradient. The fourth gate of a
+/// RAU counts as a third of the pointwise work of a GRU.
+Work classifier_work(const ClassifierSizes& s, std::int64_t gates) {
   const std::int64_t rows = s.steps * s.batch, h = s.hidden;
   Work work{.batch = s.batch,
             .hidden = h,
@@ -57,7 +58,7 @@ Work work_of(const Sizes& s, std::int64_t gates) {
 }
 
 /// Lengths uniform in 1 … steps, longest first.
-Tensor ragged_lengths(const Sizes& s, rill::Rng& rng) {
+Tensor ragged_lengths(const ClassifierSizes& s, rill::Rng& rng) {
   Tensor lengths = rill::empty({s.batch}, rill::int64);
   const auto all = lengths.mutable_span<std::int64_t>();
   for (std::int64_t& length : all)
@@ -66,33 +67,37 @@ Tensor ragged_lengths(const Sizes& s, rill::Rng& rng) {
   return lengths;
 }
 
-template <class Layers, std::int64_t gates>
-void train(const std::string& size, const Options& options, const Emit& emit) {
-  Sizes s = sizes.at(size);
+void train_classifier(rill::nn::Cell cell, std::int64_t gates, const std::string& size,
+                      const WorkloadOptions& options, const Emit& emit) {
+  ClassifierSizes s = sizes.at(size);
   if (options.batch > 0) s.batch = options.batch;
   if (options.hidden > 0) s.hidden = options.hidden;
   if (options.steps > 0) s.steps = options.steps;
   rill::Rng rng(1);
-  const Classifier<Layers> model(s, rng);
+  const Classifier model(cell, s, rng);
   const Tensor x = rill::randn({s.steps, s.batch, s.input}, rng);
   const Tensor lengths = options.ragged ? ragged_lengths(s, rng) : Tensor();
   Tensor y = rill::empty({s.batch}, rill::int64);
   for (std::int64_t& label : y.mutable_span<std::int64_t>())
-    label = static_cast<std::int64_t>(rng.below(Classifier<Layers>::classes));
+    label = static_cast<std::int64_t>(rng.below(Classifier::classes));
   const auto loss = [&] { return rill::cross_entropy(model(x, lengths), y); };
   std::int64_t items = s.batch * s.steps;
   if (options.ragged) items = rill::sum(lengths.to(rill::float64)).item<std::int64_t>();
-  measure_training({model, loss, items, work_of(s, gates)}, options, emit);
+  measure_training({model, loss, items, classifier_work(s, gates)}, options, emit);
 }
 
 }  // namespace
 
-void gru(const std::string& size, const Options& options, const Emit& emit) {
-  train<rill::nn::GRU, 3>(size, options, emit);
+void gru_training(const std::string& size, const WorkloadOptions& options, const Emit& emit) {
+  train_classifier(rill::nn::Cell::gru, 3, size, options, emit);
 }
 
-void rau(const std::string& size, const Options& options, const Emit& emit) {
-  train<rill::nn::RAU, 4>(size, options, emit);
+void lstm_training(const std::string& size, const WorkloadOptions& options, const Emit& emit) {
+  train_classifier(rill::nn::Cell::lstm, 4, size, options, emit);
+}
+
+void rau_training(const std::string& size, const WorkloadOptions& options, const Emit& emit) {
+  train_classifier(rill::nn::Cell::rau, 4, size, options, emit);
 }
 
 }  // namespace bench

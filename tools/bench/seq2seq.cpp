@@ -11,18 +11,18 @@ namespace {
 
 using rill::Tensor;
 
-struct Sizes {
+struct TranslatorSizes {
   std::int64_t batch, hidden, source_steps, target_steps, source_words, target_words, layers;
   bool bidirectional;
 };
 
-const std::map<std::string, Sizes> sizes = {
+const std::map<std::string, TranslatorSizes> sizes = {
     {"small", {1, 256, 10, 10, 3000, 4500, 1, false}},
     {"medium", {32, 256, 20, 20, 5000, 5000, 1, false}},
     {"large", {64, 512, 30, 30, 10000, 10000, 2, true}},
 };
 
-rill::nn::Seq2SeqOptions network(const Sizes& s) {
+rill::nn::Seq2SeqOptions network(const TranslatorSizes& s) {
   return {.source_vocabulary = s.source_words,
           .target_vocabulary = s.target_words,
           .embedding_dim = s.hidden,
@@ -41,9 +41,9 @@ Tensor tokens(std::int64_t steps, std::int64_t batch, std::int64_t words, rill::
 }
 
 /// Random sentences, the same in every run.
-struct Data {
+struct RandomSentences {
   Tensor source, target_in, target_out;
-  Data(const Sizes& s, rill::Rng& rng)
+  RandomSentences(const TranslatorSizes& s, rill::Rng& rng)
       : source(tokens(s.source_steps, s.batch, s.source_words, rng)),
         target_in(rill::zeros({s.target_steps, s.batch}, rill::int64)),
         target_out(tokens(s.target_steps, s.batch, s.target_words, rng)) {
@@ -52,7 +52,7 @@ struct Data {
 };
 
 /// The products and pointwise passes of one training step.
-Work work_of(const Sizes& s) {
+Work translator_work(const TranslatorSizes& s) {
   const std::int64_t h = s.hidden, directions = s.bidirectional ? 2 : 1;
   const std::int64_t read = s.source_steps * s.batch, written = s.target_steps * s.batch;
   Work work{.batch = s.batch,
@@ -74,8 +74,8 @@ Work work_of(const Sizes& s) {
   return work;
 }
 
-Sizes sizes_of(const std::string& size, const Options& options) {
-  Sizes s = sizes.at(size);
+TranslatorSizes sizes_of(const std::string& size, const WorkloadOptions& options) {
+  TranslatorSizes s = sizes.at(size);
   if (options.batch > 0) s.batch = options.batch;
   if (options.hidden > 0) s.hidden = options.hidden;
   if (options.steps > 0) s.source_steps = s.target_steps = options.steps;
@@ -85,24 +85,25 @@ Sizes sizes_of(const std::string& size, const Options& options) {
 
 }  // namespace
 
-void seq2seq(const std::string& size, const Options& options, const Emit& emit) {
-  const Sizes s = sizes_of(size, options);
+void seq2seq_training(const std::string& size, const WorkloadOptions& options, const Emit& emit) {
+  const TranslatorSizes s = sizes_of(size, options);
   rill::Rng rng(1);
   const rill::nn::Seq2Seq model(network(s), rng);
-  const Data data(s, rng);
+  const RandomSentences data(s, rng);
   const auto loss = [&] { return model.loss(data.source, Tensor(), data.target_in, data.target_out); };
-  measure_training({model, loss, s.batch * s.target_steps, work_of(s)}, options, emit);
+  measure_training({model, loss, s.batch * s.target_steps, translator_work(s)}, options, emit);
 }
 
-void decode(const std::string& size, const Options& options, const Emit& emit) {
-  const Sizes s = sizes_of(size, options);
+void greedy_decoding(const std::string& size, const WorkloadOptions& options, const Emit& emit) {
+  const TranslatorSizes s = sizes_of(size, options);
   rill::Rng rng(1);
   rill::nn::Seq2Seq model(network(s), rng);
   model.eval();
-  const Data data(s, rng);
-  // Every sentence takes all its steps: its end is never written.
+  const RandomSentences data(s, rng);
+  // Every sentence takes all steps: the end is banned.
   const rill::nn::BeamSearchOptions greedy{.start = 0, .end = 0, .banned = {0}, .max_steps = s.target_steps};
-  const std::vector<double> times = sample(options, [&] { model.search(data.source, Tensor(), greedy); });
+  const std::vector<double> times =
+      sample_times(options, [&] { model.search(data.source, Tensor(), greedy); });
   const double ms = 1e3 * median(times);
   emit({{"metric", "greedy_decode"},
         {"batch", s.batch},

@@ -1,4 +1,4 @@
-/// Clocks, medians and what a process used.
+/// Clocks, medians, and the resources a process used.
 #pragma once
 
 #include <algorithm>
@@ -45,10 +45,10 @@ double median_time(F&& f, double seconds = 0.6) {
   return median(std::move(times));
 }
 
-/// The times of f() in seconds after five untimed calls: at most 200, and no more than fit the options' time
-/// once there are five. f may take whether the call is untimed.
+/// Seconds of each call of f() after five untimed calls: at most 200, and after five no more than the
+/// options' time allows. f may take a bool: whether the call is untimed.
 template <class F>
-std::vector<double> sample(const Options& options, F&& f) {
+std::vector<double> sample_times(const WorkloadOptions& options, F&& f) {
   constexpr std::size_t warm_up = 5, most = 200, least = 5;
   const auto call = [&](bool untimed) {
     if constexpr (std::is_invocable_v<F&, bool>) {
@@ -68,9 +68,9 @@ std::vector<double> sample(const Options& options, F&& f) {
   return times;
 }
 
-/// Processor time of this process so far, all threads, in seconds.
+/// CPU time of this process so far, all threads, in seconds.
 double processor_seconds();
-/// The most memory this process has held, in MiB.
+/// The peak resident memory of this process, in MiB.
 double peak_rss_mib();
 
 }  // namespace bench

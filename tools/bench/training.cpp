@@ -11,13 +11,13 @@ namespace {
 
 using rill::Tensor;
 
-/// Times of the parts of each step, in seconds.
-struct Times {
+/// Seconds of the phases of each step.
+struct PhaseTimes {
   std::vector<double> forward, backward, optimizer, total;
 };
 
 /// One training step; returns the loss.
-double step(const std::function<Tensor()>& loss_of, rill::optim::Adam& adam, Times* times) {
+double step(const std::function<Tensor()>& loss_of, rill::optim::Adam& adam, PhaseTimes* times) {
   const auto t0 = Clock::now();
   adam.zero_grad();
   const Tensor loss = loss_of();
@@ -40,7 +40,7 @@ double step(const std::function<Tensor()>& loss_of, rill::optim::Adam& adam, Tim
 
 }  // namespace
 
-void measure_training(const Training& training, const Options& options, const Emit& emit) {
+void measure_training(const TrainingWorkload& training, const WorkloadOptions& options, const Emit& emit) {
   const auto& [model, loss, items, _] = training;
   Work work = training.work;
   work.parameters = model.num_parameters();
@@ -48,10 +48,10 @@ void measure_training(const Training& training, const Options& options, const Em
   rill::optim::Adam adam(model.parameters());
   const double first = step(loss, adam, nullptr);
   double last = first;
-  Times times;
+  PhaseTimes times;
   const double processor = processor_seconds();
   const auto begin = Clock::now();
-  sample(options, [&](bool warm_up) { last = step(loss, adam, warm_up ? nullptr : &times); });
+  sample_times(options, [&](bool warm_up) { last = step(loss, adam, warm_up ? nullptr : &times); });
   const double wall = seconds_since(begin);
   const auto ms = [](const std::vector<double>& samples) { return 1e3 * median(samples); };
   emit({{"metric", "train_step"},

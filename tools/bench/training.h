@@ -11,15 +11,15 @@
 
 namespace bench {
 
-/// What a training workload consists of.
-struct Training {
+/// A model and its loss on fixed data.
+struct TrainingWorkload {
   const rill::nn::Module& model;
   std::function<rill::Tensor()> loss;
-  std::int64_t items;  ///< tokens or time steps that one step handles
-  Work work;           ///< its least arithmetic, but for the parameters
+  std::int64_t items;  ///< tokens or time steps per training step
+  Work work;           ///< its minimal arithmetic, `parameters` left 0
 };
 
-/// Steps a model until the options' time is over; emits medians of the step and its parts, and the floor.
-void measure_training(const Training& training, const Options& options, const Emit& emit);
+/// Runs training steps for the options' time; emits medians of the step and its phases, and the floor.
+void measure_training(const TrainingWorkload& training, const WorkloadOptions& options, const Emit& emit);
 
 }  // namespace bench

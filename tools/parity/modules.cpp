@@ -9,8 +9,7 @@
 #include <rill/nn/layers/embedding.h>
 #include <rill/nn/layers/layer_norm.h>
 #include <rill/nn/layers/linear.h>
-#include <rill/nn/recurrent/gru.h>
-#include <rill/nn/recurrent/rau.h>
+#include <rill/nn/recurrent/recurrent.h>
 #include <rill/nn/seq2seq/bahdanau.h>
 #include <rill/nn/seq2seq/decoder.h>
 
@@ -74,7 +73,19 @@ Results run_cell(Replay& r) {
   return finish(r, {{"h", cell(c.tensor("x"), c.tensor_or_none("h_prev"))}});
 }
 
-nn::RecurrentOptions recurrent_options(Call& c) {
+Results run_lstm_cell(Replay& r) {
+  Call& c = r.call();
+  Rng rng(0);
+  nn::LSTMCell cell({.input_size = c.integer("input_size"),
+                     .hidden_size = c.integer("hidden_size"),
+                     .bias = c.flag("bias", true)},
+                    rng);
+  r.load(cell);
+  const auto [h, cell_state] = cell(c.tensor("x"), {c.tensor_or_none("h_prev"), c.tensor_or_none("c_prev")});
+  return finish(r, {{"h", h}, {"c", cell_state}});
+}
+
+nn::RecurrentLayersOptions layers_options(Call& c) {
   return {.input_size = c.integer("input_size"),
           .hidden_size = c.integer("hidden_size"),
           .num_layers = c.integer("num_layers", 1),
@@ -84,27 +95,28 @@ nn::RecurrentOptions recurrent_options(Call& c) {
           .bidirectional = c.flag("bidirectional", false)};
 }
 
-template <class Layers>
-Results run_layers(Replay& r) {
+Results run_layers(Replay& r, nn::Cell cell) {
   Call& c = r.call();
   Rng rng(0);
-  Layers layers(recurrent_options(c), rng);
+  nn::Recurrent layers({.cell = cell, .layers = layers_options(c)}, rng);
   layers.eval();
   r.load(layers);
   if (c.has("packed") && c.flag("packed")) check(c.has("lengths"), "packed, but there are no lengths");
-  const auto [output, h_n] =
-      layers(c.tensor("input"), {.h0 = c.tensor_or_none("h_0"), .lengths = c.tensor_or_none("lengths")});
-  return finish(r, {{"output", output}, {"h_n", h_n}});
+  const auto [output, last] = layers(
+      c.tensor("input"),
+      {.state = {c.tensor_or_none("h_0"), c.tensor_or_none("c_0")}, .lengths = c.tensor_or_none("lengths")});
+  NamedTensors outputs{{"output", output}, {"h_n", last.h}};
+  if (last.c.defined()) outputs.emplace_back("c_n", last.c);
+  return finish(r, outputs);
 }
 
 /// Layers, batch first, and a linear map of the last valid state.
-template <class Layers>
-Results run_model(Replay& r, const char* name) {
+Results run_model(Replay& r, nn::Cell cell) {
   Call& c = r.call();
   Rng rng(0);
-  nn::RecurrentOptions options = recurrent_options(c);
-  options.batch_first = c.flag("batch_first", true);
-  LastStep<Layers> model(name, options, c.integer("output_size"), rng);
+  nn::RecurrentOptions options{.cell = cell, .layers = layers_options(c)};
+  options.layers.batch_first = c.flag("batch_first", true);
+  LastStep model(name(cell), options, c.integer("output_size"), rng);
   model.eval();
   r.load(model);
   return finish(r, single(model(c.tensor("input"), c.tensor_or_none("lengths"))));
@@ -127,7 +139,7 @@ Results run_decoder(Replay& r) {
                                 .embedding_dim = c.integer("hidden_size"),
                                 .hidden_size = c.integer("hidden_size"),
                                 .dropout = c.number("dropout_p", 0),
-                                .cell = is_rau(c, "rnn") ? nn::Cell::rau : nn::Cell::gru},
+                                .cell = cell_of(c, "rnn")},
                                rng);
   decoder.eval();
   r.load(decoder);
@@ -135,7 +147,7 @@ Results run_decoder(Replay& r) {
   const nn::Memory memory = decoder.prepare(c.tensor("encoder_outputs"), c.tensor_or_none("lengths"));
   if (c.has("token")) {
     const nn::DecoderStep step = decoder.step(c.tensor("token"), hidden, memory);
-    return finish(r, {{"log_probs", step.log_probs}, {"hidden", step.hidden}, {"weights", step.weights}});
+    return finish(r, {{"log_probs", step.log_probs}, {"hidden", step.state.h}, {"weights", step.weights}});
   }
   const nn::DecoderFeatures features = decoder.features(c.tensor("dec_in"), hidden, memory);
   const Tensor loss =
@@ -143,7 +155,7 @@ Results run_decoder(Replay& r) {
   return finish(r, {{"loss", loss},
                     {"log_probs", decoder.log_probs(features)},
                     {"weights", features.weights},
-                    {"hidden", features.hidden}});
+                    {"hidden", features.state.h}});
 }
 
 Results run_bahdanau_attention(Replay& r) {
@@ -178,22 +190,23 @@ Results run_bahdanau_decoder(Replay& r) {
 }  // namespace
 
 Results replay_module(Replay& r) {
-  static const std::map<std::string_view, Run> table{
-      {"Linear", run_linear},
-      {"Embedding", run_embedding},
-      {"LayerNorm", run_layer_norm},
-      {"GRUCell", run_cell<nn::GRUCell>},
-      {"RAUCell", run_cell<nn::RAUCell>},
-      {"GRU", run_layers<nn::GRU>},
-      {"RAU", run_layers<nn::RAU>},
-      {"GRUModel", [](Replay& given) { return run_model<nn::GRU>(given, "gru"); }},
-      {"RAUModel", [](Replay& given) { return run_model<nn::RAU>(given, "rau"); }},
-      {"Attention", run_attention},
-      {"AttnDecoderRNN", run_decoder},
-      {"BahdanauAttention", run_bahdanau_attention},
-      {"BahdanauDecoder", run_bahdanau_decoder}};
-  const auto found = table.find(r.given().op);
-  if (found == table.end()) throw Unsupported(fmt::format("rill has no module '{}'", r.given().op));
+  static const std::map<std::string_view, Run> table{{"Linear", run_linear},
+                                                     {"Embedding", run_embedding},
+                                                     {"LayerNorm", run_layer_norm},
+                                                     {"GRUCell", run_cell<nn::GRUCell>},
+                                                     {"LSTMCell", run_lstm_cell},
+                                                     {"RAUCell", run_cell<nn::RAUCell>},
+                                                     {"Attention", run_attention},
+                                                     {"AttnDecoderRNN", run_decoder},
+                                                     {"BahdanauAttention", run_bahdanau_attention},
+                                                     {"BahdanauDecoder", run_bahdanau_decoder}};
+  const std::string& op = r.given().op;
+  if (const auto cell = nn::cell_named(op)) return run_layers(r, *cell);
+  if (op.ends_with("Model")) {
+    if (const auto cell = nn::cell_named(op.substr(0, op.size() - 5))) return run_model(r, *cell);
+  }
+  const auto found = table.find(op);
+  if (found == table.end()) throw Unsupported(fmt::format("rill has no module '{}'", op));
   return found->second(r);
 }
 

@@ -80,7 +80,7 @@ nlohmann::json group_args(const nlohmann::json& common, const nlohmann::json& gr
   return args;
 }
 
-NamedTensors chosen(const NamedTensors& parameters, const nlohmann::json& names) {
+NamedTensors chosen(const optim::Parameters& parameters, const nlohmann::json& names) {
   NamedTensors list;
   for (const auto& name : names) {
     const auto found = std::find_if(parameters.begin(), parameters.end(),
@@ -92,7 +92,7 @@ NamedTensors chosen(const NamedTensors& parameters, const nlohmann::json& names)
 }
 
 template <class O>
-std::unique_ptr<Optimizer> make(const nlohmann::json& args, const NamedTensors& parameters) {
+std::unique_ptr<Optimizer> make(const nlohmann::json& args, const optim::Parameters& parameters) {
   using Options = typename O::Options;
   if (!args.contains("groups")) return std::make_unique<O>(parameters, options_of<Options>(args));
   std::vector<typename O::Group> groups;
@@ -139,7 +139,7 @@ std::pair<std::string, nlohmann::json> named_options(const nlohmann::json& entry
 }
 
 std::unique_ptr<Optimizer> make_optimiser(const std::string& name, const nlohmann::json& args,
-                                          const NamedTensors& parameters) {
+                                          const optim::Parameters& parameters) {
   if (name == "SGD") return make<optim::SGD>(args, parameters);
   if (name == "Adam") return make<optim::Adam>(args, parameters);
   if (name == "AdamW") return make<optim::AdamW>(args, parameters);

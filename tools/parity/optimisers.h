@@ -14,7 +14,7 @@ namespace rill::parity {
 /// named by `params`). Throws Unsupported for an unknown name or option. Parameters that no group names are
 /// left out.
 std::unique_ptr<optim::Optimizer> make_optimiser(const std::string& name, const nlohmann::json& args,
-                                                 const NamedTensors& parameters);
+                                                 const optim::Parameters& parameters);
 
 /// A schedule that changes the rates of an optimiser: to be called once after each step (or epoch), with its
 /// metric.

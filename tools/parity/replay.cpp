@@ -30,9 +30,9 @@ Tensor summary(const Tensor& gradient, std::int64_t size) {
 
 }  // namespace
 
-Tensor gradient_or_zeros(const Tensor& t) {
-  const Tensor g = t.grad();
-  return g.defined() ? g : zeros(t.shape(), t.dtype());
+Tensor gradient_or_zeros(const nn::ParameterView& leaf) {
+  const Tensor g = leaf.grad();
+  return g.defined() ? g : zeros(leaf.shape(), leaf.dtype());
 }
 
 Tensor Replay::stored(std::string_view role, std::string_view name) const {
@@ -53,7 +53,7 @@ Call& Replay::call() {
   return call_;
 }
 
-nn::NamedParameters Replay::formula_parameters(const nn::Module& module) {
+NamedTensors Replay::formula_parameters(const nn::Module& module) {
   const nlohmann::json& formula = call().json("param_formula");
   check(formula.is_object() && formula.contains("value") && formula.contains("order"),
         "param_formula: {} has no value and order", formula.dump());
@@ -62,7 +62,7 @@ nn::NamedParameters Replay::formula_parameters(const nn::Module& module) {
   for (const auto& [name, constant] : formula.items()) {
     if (constant.is_number()) variables[name] = {constant.get<double>()};
   }
-  nn::NamedParameters state;
+  NamedTensors state;
   for (const auto& item : formula["order"]) {
     const std::string name = item.get<std::string>();
     const Tensor like = module.parameter(name);
@@ -79,7 +79,7 @@ nn::NamedParameters Replay::formula_parameters(const nn::Module& module) {
 
 void Replay::load(nn::Module& module) {
   module.to(dtype_);
-  nn::NamedParameters state;
+  NamedTensors state;
   if (call().has("param_formula")) {
     state = formula_parameters(module);
   } else {
@@ -95,8 +95,8 @@ Tensor Replay::gradient_of(const std::string& name) const {
     check(input != inputs_.end(), "'{}' is not an input", name);
     return gradient_or_zeros(input->second);
   }
-  for (const auto& [parameter, t] : parameters_) {
-    if (name == parameter || name == "param." + parameter) return gradient_or_zeros(t);
+  for (const auto& [parameter, view] : parameters_) {
+    if (name == parameter || name == "param." + parameter) return gradient_or_zeros(view);
   }
   fail("there is no parameter '{}'", name);
 }

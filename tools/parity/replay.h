@@ -32,7 +32,7 @@ class Replay {
   Results finish(const NamedTensors& outputs);
 
  private:
-  nn::NamedParameters formula_parameters(const nn::Module& module);
+  NamedTensors formula_parameters(const nn::Module& module);
   Tensor gradient_of(const std::string& name) const;
 
   const ReferenceSet& set_;
@@ -44,8 +44,8 @@ class Replay {
   nn::NamedParameters parameters_;
 };
 
-/// Gradients by the names that the sets give them: "grad.param.weight", …; a tensor without one has zeros.
-Tensor gradient_or_zeros(const Tensor& t);
+/// The gradient of a leaf; zeros where it has none.
+Tensor gradient_or_zeros(const nn::ParameterView& leaf);
 
 /// Runs a case. Throws Unsupported for what rill does not offer and Error for what went wrong.
 Results replay(const ReferenceSet& set, const Case& c, DType dtype);

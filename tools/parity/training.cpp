@@ -7,8 +7,6 @@
 #include <parity/replay.h>
 #include <rill/core/autograd.h>
 #include <rill/core/ops.h>
-#include <rill/nn/recurrent/gru.h>
-#include <rill/nn/recurrent/rau.h>
 #include <rill/nn/seq2seq/seq2seq.h>
 #include <rill/optim/clip.h>
 
@@ -63,15 +61,15 @@ Results train(const Training& t, const nn::Module& module, const std::function<T
   return results;
 }
 
-template <class Layers>
 Results train_last_step(Replay& r, const Training& t) {
   Call& c = r.call();
   Rng rng(0);
-  const nn::RecurrentOptions options{.input_size = c.integer("input"),
-                                     .hidden_size = c.integer("hidden"),
-                                     .num_layers = c.integer("num_layers", 1),
-                                     .bias = c.flag("bias", true)};
-  LastStep<Layers> model("rnn", options, c.integer("classes"), rng);
+  const nn::RecurrentOptions options{.cell = cell_of(c, "rnn"),
+                                     .layers = {.input_size = c.integer("input"),
+                                                .hidden_size = c.integer("hidden"),
+                                                .num_layers = c.integer("num_layers", 1),
+                                                .bias = c.flag("bias", true)}};
+  LastStep model("rnn", options, c.integer("classes"), rng);
   r.load(model);
   const Tensor x = c.tensor("x"), y = c.tensor("y");
   c.check_all_used();
@@ -84,13 +82,13 @@ Results train_last_step(Replay& r, const Training& t) {
 Tensor greedy(const nn::Seq2Seq& model, const Tensor& source, const Tensor& lengths, std::int64_t steps) {
   const NoGrad no_grad;
   const nn::Encoded encoded = model.encode(source, lengths);
-  Tensor hidden = encoded.hidden;
+  nn::RecurrentState state = encoded.state;
   Tensor token = full({source.size(1)}, static_cast<double>(sos), int64);
   std::vector<Tensor> tokens;
   for (std::int64_t i = 0; i < steps; ++i) {
-    const nn::DecoderStep step = model.decoder().step(token, hidden, encoded.memory);
+    const nn::DecoderStep step = model.decoder().step(token, state, encoded.memory);
     token = argmax(step.log_probs, 1);
-    hidden = step.hidden;
+    state = step.state;
     tokens.push_back(token);
   }
   return stack(tokens);
@@ -105,7 +103,7 @@ Results train_seq2seq(Replay& r, const Training& t) {
                      .embedding_dim = hidden,
                      .hidden_size = hidden,
                      .num_layers = c.integer("num_layers", 1),
-                     .cell = is_rau(c, "rnn") ? nn::Cell::rau : nn::Cell::gru,
+                     .cell = cell_of(c, "rnn"),
                      .dropout = 0},
                     rng);
   r.load(model);
@@ -133,7 +131,7 @@ Results replay_training(Replay& r) {
   if (r.given().op == "Seq2Seq") return train_seq2seq(r, t);
   if (r.given().op != "LastStep")
     throw Unsupported(fmt::format("rill has no training of '{}'", r.given().op));
-  return is_rau(r.call(), "rnn") ? train_last_step<nn::RAU>(r, t) : train_last_step<nn::GRU>(r, t);
+  return train_last_step(r, t);
 }
 
 }  // namespace rill::parity

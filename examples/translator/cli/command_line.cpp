@@ -1,4 +1,4 @@
-#include <translator/cli/commands.h>
+#include <translator/cli/command_line.h>
 
 #include <exception>
 #include <functional>
@@ -12,13 +12,14 @@
 #include <rill/core/error.h>
 #include <rill/core/io/file.h>
 #include <rill/core/parallel.h>
-#include <translator/text/text.h>
+#include <translator/cli/commands.h>
+#include <translator/text/tokenizer.h>
 
 namespace translator {
 namespace {
 
-/// What the chosen command does; filled while the command line is parsed.
-using Action = std::function<void()>;
+/// The chosen command with its arguments; set while the command line is parsed.
+using Command = std::function<void()>;
 
 const CLI::Range seeds(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
 
@@ -36,7 +37,7 @@ CLI::Option* add_model(CLI::App& app, std::string& folder) {
 }
 
 void add_beam(CLI::App& app, std::int64_t& beam) {
-  app.add_option("--beam", beam, "sentences followed at once; 1 is greedy")
+  app.add_option("--beam", beam, "width of the beam search; 1 is greedy")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
 }
@@ -67,10 +68,11 @@ void add_files(CLI::App& app, std::string& pairs, std::string& source, std::stri
   targets->needs(sources);
 }
 
-void add_shape(CLI::App& app, ModelOptions& o) {
+void add_shape(CLI::App& app, TranslatorOptions& o) {
   using rill::nn::Cell;
   const auto size = CLI::Range(std::int64_t{1}, std::int64_t{65536});
-  add_choice<Cell>(app, "--cell", o.cell, {{"gru", Cell::gru}, {"rau", Cell::rau}}, "gru or rau");
+  add_choice<Cell>(app, "--cell", o.cell, {{"gru", Cell::gru}, {"lstm", Cell::lstm}, {"rau", Cell::rau}},
+                   "gru, lstm or rau");
   app.add_option("--embedding", o.embedding, "size of the embeddings")->check(size)->capture_default_str();
   app.add_option("--hidden", o.hidden, "size of the states")->check(size)->capture_default_str();
   app.add_option("--layers", o.layers, "layers of the encoder")
@@ -88,15 +90,15 @@ void add_training(CLI::App& app, TrainingOptions& o) {
   const auto number = [&](const char* name, auto& value, const char* text, auto lo, auto hi) {
     app.add_option(name, value, text)->check(CLI::Range(lo, hi))->capture_default_str();
   };
-  number("--epochs", o.epochs, "at most so many", 1, 1000000);
-  number("--batch", o.batch, "sentences a step", 1, 65536);
+  number("--epochs", o.epochs, "most epochs", 1, 1000000);
+  number("--batch", o.batch, "sentences per step", 1, 65536);
   app.add_option("--lr", o.lr, "learning rate of Adam")->check(CLI::PositiveNumber)->capture_default_str();
-  number("--clip", o.clip, "largest norm of the gradients; 0: any", 0.0, 1e30);
-  number("--label-smoothing", o.label_smoothing, "share of probability spread over all words", 0.0, 1.0);
+  number("--clip", o.clip, "largest norm of the gradients; 0: no clipping", 0.0, 1e30);
+  number("--label-smoothing", o.label_smoothing, "probability spread evenly over all words", 0.0, 1.0);
   app.add_option("--seed", o.seed, "of all random numbers")->check(seeds)->capture_default_str();
 }
 
-void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) {
+void add_train(CLI::App& parent, TrainCommand& c, int& threads, Command& command) {
   CLI::App& app = *parent.add_subcommand("train", "learn to translate from sentence pairs");
   add_files(app, c.pairs, c.source, c.target, " (without files: the embedded corpus)");
   app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)")
@@ -111,26 +113,26 @@ void add_train(CLI::App& parent, TrainCommand& c, int& threads, Action& action) 
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   add_threads(app, threads);
-  app.add_flag("--resume", c.resume, "go on from the model's checkpoint");
+  app.add_flag("--resume", c.resume, "continue from the model's checkpoint");
   app.add_flag("--json", c.json, "one JSON object on standard output at the end");
-  app.callback([&c, &action] { action = [&c] { train(c); }; });
+  app.callback([&c, &command] { command = [&c] { run_train(c); }; });
 }
 
-void add_evaluate(CLI::App& parent, EvaluateCommand& c, int& threads, Action& action) {
+void add_evaluate(CLI::App& parent, EvaluateCommand& c, int& threads, Command& command) {
   CLI::App& app = *parent.add_subcommand("evaluate", "score a model on sentence pairs");
   add_model(app, c.folder);
   add_files(app, c.pairs, c.source, c.target, "");
   add_beam(app, c.beam);
   add_threads(app, threads);
   app.add_flag("--json", c.json, "one JSON object on standard output and nothing else");
-  app.callback([&c, &action] {
+  app.callback([&c, &command] {
     if (c.pairs.empty() && c.source.empty()) throw CLI::RequiredError("--pairs, or --source with --target,");
-    action = [&c] { evaluate(c); };
+    command = [&c] { run_evaluate(c); };
   });
 }
 
-/// All the commands' values, alive while the program runs.
-struct Values {
+/// The arguments of all commands; they live as long as the program runs.
+struct Arguments {
   TrainCommand train;
   EvaluateCommand evaluate;
   std::string folder, sentence, out;
@@ -139,47 +141,47 @@ struct Values {
   int threads = 0;
 };
 
-void add_commands(CLI::App& app, Values& v, Action& action) {
+void add_commands(CLI::App& app, Arguments& a, Command& command) {
   app.require_subcommand(1);
-  add_train(app, v.train, v.threads, action);
+  add_train(app, a.train, a.threads, command);
   CLI::App& translate =
       *app.add_subcommand("translate", "translate the lines of standard input, one line out for each");
-  add_model(translate, v.folder);
-  add_beam(translate, v.beam);
-  add_threads(translate, v.threads);
-  translate.callback([&] { action = [&] { translate_lines(v.folder, v.beam); }; });
-  add_evaluate(app, v.evaluate, v.threads, action);
-  CLI::App& attention = *app.add_subcommand("attention", "draw where a translation looked");
-  add_model(attention, v.folder);
-  attention.add_option("sentence", v.sentence, "a sentence to translate")->required();
-  attention.add_option("--out", v.out, "SVG file to write")->required();
-  attention.callback([&] { action = [&] { draw_attention(v.folder, v.sentence, v.out); }; });
+  add_model(translate, a.folder);
+  add_beam(translate, a.beam);
+  add_threads(translate, a.threads);
+  translate.callback([&] { command = [&] { run_translate(a.folder, a.beam); }; });
+  add_evaluate(app, a.evaluate, a.threads, command);
+  CLI::App& attention = *app.add_subcommand("attention", "draw the attention of a translation");
+  add_model(attention, a.folder);
+  attention.add_option("sentence", a.sentence, "a sentence to translate")->required();
+  attention.add_option("--out", a.out, "SVG file to write")->required();
+  attention.callback([&] { command = [&] { run_attention(a.folder, a.sentence, a.out); }; });
   CLI::App& corpus = *app.add_subcommand("corpus", "write the embedded English-French pairs");
-  corpus.add_option("--count", v.count, "pairs")->check(CLI::Range(1, 1000000))->capture_default_str();
-  corpus.add_option("--seed", v.seed, "which")->check(seeds)->capture_default_str();
-  corpus.add_option("--out", v.out, "TSV file to write")->required();
-  corpus.callback([&] { action = [&] { write_corpus(v.count, v.seed, v.out); }; });
+  corpus.add_option("--count", a.count, "pairs")->check(CLI::Range(1, 1000000))->capture_default_str();
+  corpus.add_option("--seed", a.seed, "which")->check(seeds)->capture_default_str();
+  corpus.add_option("--out", a.out, "TSV file to write")->required();
+  corpus.callback([&] { command = [&] { run_corpus(a.count, a.seed, a.out); }; });
 }
 
 }  // namespace
 
-int run(int argc, char** argv) try {
+int run_command_line(int argc, char** argv) try {
   CLI::App app("Trains and uses a translator: a recurrent encoder and a decoder with additive attention.",
                "translator");
-  Values values;
-  Action action;
-  add_commands(app, values, action);
+  Arguments arguments;
+  Command command;
+  add_commands(app, arguments, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if (values.threads > 0) rill::set_num_threads(values.threads);
-  action();
+  if (arguments.threads > 0) rill::set_num_threads(arguments.threads);
+  command();
   rill::flush_stdout();
   return stop_requested ? 130 : 0;
 } catch (const std::exception& error) {
-  fmt::print(stderr, "translator: {}\n", safe(error.what()));
+  fmt::print(stderr, "translator: {}\n", printable(error.what()));
   return 1;
 }
 

@@ -12,13 +12,13 @@
 #include <rill/core/about.h>
 #include <rill/core/error.h>
 #include <rill/core/io/file.h>
-#include <translator/data/corpus.h>
+#include <translator/data/embedded_corpus.h>
 #include <translator/data/hold_out.h>
 #include <translator/data/pairs.h>
-#include <translator/evaluate/evaluate.h>
+#include <translator/evaluate/evaluation.h>
 #include <translator/evaluate/heat_map.h>
-#include <translator/model/json.h>
-#include <translator/text/lines.h>
+#include <translator/text/json.h>
+#include <translator/text/line_reader.h>
 
 namespace translator {
 namespace {
@@ -38,7 +38,7 @@ std::vector<Pair> training_pairs(const TrainCommand& c) {
   if (!c.pairs.empty()) return with_notes(read_pairs(c.pairs, options));
   if (!c.source.empty()) return with_notes(read_parallel(c.source, c.target, options));
   say("no files given: training on the embedded English-French corpus");
-  return corpus(embedded_pairs, embedded_seed);
+  return embedded_corpus(embedded_pairs, embedded_seed);
 }
 
 Split training_split(const TrainCommand& c) {
@@ -50,7 +50,7 @@ Split training_split(const TrainCommand& c) {
   Split split{std::move(pairs), with_notes(read_pairs(c.valid)), ""};
   const std::size_t known = count_known_sources(split.valid, split.train);
   if (known > 0)
-    split.note = fmt::format("{}: {} of {} sources are among the training pairs", safe(c.valid), known,
+    split.note = fmt::format("{}: {} of {} sources are among the training pairs", printable(c.valid), known,
                              split.valid.size());
   return split;
 }
@@ -74,7 +74,8 @@ Languages languages_of(const std::vector<Pair>& pairs, std::int64_t min_count) {
   return out;
 }
 
-nlohmann::json summary(const TrainingResult& result, const Model& model, std::size_t train_pairs) {
+nlohmann::json training_summary(const TrainingResult& result, const Translator& model,
+                                std::size_t train_pairs) {
   nlohmann::json out = {{"epochs", result.history.size()},
                         {"best_epoch", result.best_epoch},
                         {"interrupted", result.interrupted},
@@ -96,7 +97,7 @@ nlohmann::json summary(const TrainingResult& result, const Model& model, std::si
 
 void check_folder(const TrainCommand& c) {
   rill::check(!c.resume || std::filesystem::is_directory(c.folder),
-              "--resume: there is no folder {}; train without --resume first", safe(c.folder));
+              "--resume: there is no folder {}; train without --resume first", printable(c.folder));
   std::error_code error;
   std::filesystem::create_directories(c.folder, error);
   rill::check(!error, "--model {}: the folder cannot be made: {}", c.folder, error.message());
@@ -104,37 +105,38 @@ void check_folder(const TrainCommand& c) {
 
 }  // namespace
 
-void train(const TrainCommand& c) {
+void run_train(const TrainCommand& c) {
   stop_on_signals();
   Split split = training_split(c);
   if (!split.note.empty()) say(split.note);
   check_folder(c);
   rill::Rng rng(c.training.seed);
-  Model model(c.model, languages_of(split.train, c.min_count), rng);
+  Translator model(c.model, languages_of(split.train, c.min_count), rng);
   if (!c.resume && std::filesystem::exists(std::filesystem::path(c.folder) / "model.safetensors")) {
-    say(fmt::format("{}: the model there will be replaced after the first epoch", safe(c.folder)));
+    say(fmt::format("{}: the model there will be replaced after the first epoch", printable(c.folder)));
   }
   say(fmt::format("{} parameters; {}", model.network().num_parameters(), rill::about()));
   const std::size_t pairs = split.train.size();
   const TrainingResult result =
-      train(model, std::move(split.train), split.valid, c.training, c.folder, c.resume);
+      train_translator(model, std::move(split.train), split.valid, c.training, c.folder, c.resume);
   if (result.interrupted)
-    say(fmt::format("interrupted; the same command with --resume goes on from {}", safe(c.folder)));
+    say(fmt::format("interrupted; the same command with --resume continues from {}", printable(c.folder)));
   if (result.stopped_early)
     say(fmt::format("stopped: no better loss or BLEU for {} epochs", c.training.patience));
-  if (result.best_epoch > 0) say(fmt::format("{}: the model of epoch {}", safe(c.folder), result.best_epoch));
-  if (c.json) fmt::print("{}\n", summary(result, model, pairs).dump());
+  if (result.best_epoch > 0)
+    say(fmt::format("{}: the model of epoch {}", printable(c.folder), result.best_epoch));
+  if (c.json) fmt::print("{}\n", training_summary(result, model, pairs).dump());
 }
 
 namespace {
 
-/// Whether standard input has nothing to read just now.
+/// Whether a read of standard input would wait.
 bool input_waits() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   return poll(&input, 1, 0) == 0;
 }
 
-void write_translations(const Model& model, std::vector<Tokens>& sentences, std::int64_t beam) {
+void write_translations(const Translator& model, std::vector<Tokens>& sentences, std::int64_t beam) {
   for (const Translation& translation : model.translate(sentences, beam)) {
     fmt::print("{}\n", model.languages().spacing.join(translation.tokens));
   }
@@ -144,9 +146,9 @@ void write_translations(const Model& model, std::vector<Tokens>& sentences, std:
 
 }  // namespace
 
-void translate_lines(const std::string& folder, std::int64_t beam) {
+void run_translate(const std::string& folder, std::int64_t beam) {
   constexpr std::size_t lines_at_once = 256, longest = 1000;
-  const Model model = Model::load(folder);
+  const Translator model = Translator::load(folder);
   LineReader reader(STDIN_FILENO, "standard input");
   std::vector<Tokens> waiting;
   std::string line;
@@ -162,8 +164,8 @@ void translate_lines(const std::string& folder, std::int64_t beam) {
   write_translations(model, waiting, beam);
 }
 
-void evaluate(const EvaluateCommand& c) {
-  Model model = Model::load(c.folder);
+void run_evaluate(const EvaluateCommand& c) {
+  Translator model = Translator::load(c.folder);
   const std::vector<Pair> pairs =
       with_notes(c.pairs.empty() ? read_parallel(c.source, c.target) : read_pairs(c.pairs));
   const Evaluation e = evaluate(model, pairs, c.beam);
@@ -179,10 +181,10 @@ void evaluate(const EvaluateCommand& c) {
       e.bleu, e.loss, e.perplexity, e.sentences, e.tokens, e.tokens_per_s);
 }
 
-void draw_attention(const std::string& folder, const std::string& sentence, const std::string& out) {
-  const Model model = Model::load(folder);
-  rill::check(model.options().attention, "attention: {} was trained with --attention none; it looks nowhere",
-              folder);
+void run_attention(const std::string& folder, const std::string& sentence, const std::string& out) {
+  const Translator model = Translator::load(folder);
+  rill::check(model.options().attention,
+              "attention: {} was trained with --attention none; it has no attention weights", folder);
   const Tokens source = tokenize(sentence);
   rill::check(!source.empty(), "attention: the sentence has no words");
   const Translation translation = model.translate(std::span(&source, 1), 1, true).front();
@@ -196,8 +198,8 @@ void draw_attention(const std::string& folder, const std::string& sentence, cons
   fmt::print("{}\n", model.languages().spacing.join(translation.tokens));
 }
 
-void write_corpus(std::int64_t count, std::uint64_t seed, const std::string& out) {
-  rill::write_file_atomically(out, to_tsv(corpus(static_cast<std::size_t>(count), seed)));
+void run_corpus(std::int64_t count, std::uint64_t seed, const std::string& out) {
+  rill::write_file_atomically(out, to_tsv(embedded_corpus(static_cast<std::size_t>(count), seed)));
 }
 
 }  // namespace translator

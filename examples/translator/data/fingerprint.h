@@ -1,4 +1,4 @@
-/// A number that tells data apart: FNV-1a of 64 bits.
+/// A hash of data: FNV-1a of 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class Fingerprint {
   void add(std::string_view text) noexcept {
     for (char c : text) add(std::uint64_t{static_cast<unsigned char>(c)});
   }
-  /// Of all that was added, in its order.
+  /// The hash of all that was added, in order.
   std::uint64_t value() const noexcept { return hash_; }
 
  private:

@@ -11,14 +11,14 @@
 namespace translator {
 namespace {
 
-/// Pairs that share a source or a target, straight or through others, form a group: it stays together.
+/// Groups of pairs that share a source or a target, directly or through others; a group is not split.
 class Groups {
  public:
   explicit Groups(const std::vector<Pair>& pairs) {
     std::unordered_map<std::string, std::size_t> sources, targets;
     for (const Pair& pair : pairs) {
-      const std::size_t source = number_of(join(pair.source), sources);
-      const std::size_t target = number_of(join(pair.target), targets);
+      const std::size_t source = index_of(join(pair.source), sources);
+      const std::size_t target = index_of(join(pair.target), targets);
       nodes_.push_back(source);
       unite(source, target);
     }
@@ -42,8 +42,8 @@ class Groups {
     return text;
   }
 
-  std::size_t number_of(const std::string& text, std::unordered_map<std::string, std::size_t>& numbers) {
-    const auto [at, added] = numbers.try_emplace(text, parent_.size());
+  std::size_t index_of(const std::string& text, std::unordered_map<std::string, std::size_t>& indices) {
+    const auto [at, added] = indices.try_emplace(text, parent_.size());
     if (added) {
       parent_.push_back(parent_.size());
     }
@@ -82,7 +82,7 @@ std::string counted(std::size_t n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-/// Whole groups, at random, that hold `wanted` sources together or a few less.
+/// Random groups with `wanted` sources in total, or a few less.
 std::unordered_set<std::size_t> choose(const Groups& groups, std::size_t wanted, rill::Rng& rng) {
   std::vector<std::size_t> order = groups.group_of_source();
   rng.shuffle(order);
@@ -99,16 +99,16 @@ std::unordered_set<std::size_t> choose(const Groups& groups, std::size_t wanted,
 
 Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& options) {
   Split split;
-  if (pairs.size() < options.least_pairs) {
+  if (pairs.size() < options.min_pairs) {
     split.note = fmt::format("{}, fewer than {}: none is held out for validation",
-                             counted(pairs.size(), "pair"), options.least_pairs);
+                             counted(pairs.size(), "pair"), options.min_pairs);
     split.train = std::move(pairs);
     return split;
   }
   Groups groups(pairs);
-  const auto share =
-      static_cast<std::size_t>(std::lround(options.share * static_cast<double>(groups.sources())));
-  const std::size_t wanted = std::min(std::max<std::size_t>(share, 1), options.most);
+  const auto wanted_sources =
+      static_cast<std::size_t>(std::lround(options.fraction * static_cast<double>(groups.sources())));
+  const std::size_t wanted = std::min(std::max<std::size_t>(wanted_sources, 1), options.most);
   const std::unordered_set<std::size_t> chosen = choose(groups, groups.sources() > 1 ? wanted : 0, rng);
   std::size_t sources = 0;
   for (const std::size_t group : chosen) {

@@ -1,4 +1,4 @@
-/// The division of sentence pairs into training and validation.
+/// Splitting sentence pairs into training and validation.
 #pragma once
 
 #include <rill/core/random.h>
@@ -10,25 +10,23 @@
 
 namespace translator {
 
-/// How much to hold out for validation.
 struct HoldOutOptions {
-  double share = 0.05;           ///< Of the distinct sources, at least one,
-  std::size_t most = 1000;       ///< and at most so many;
-  std::size_t least_pairs = 20;  ///< none if there are fewer pairs.
+  double fraction = 0.05;      ///< of the distinct sources that are held out, at least one
+  std::size_t most = 1000;     ///< most sources held out
+  std::size_t min_pairs = 20;  ///< none are held out of fewer pairs
 };
 
-/// Training and validation pairs, each in their old order, and a sentence that says what was done.
+/// Training and validation pairs, both in their original order, and a note for the user.
 struct Split {
   std::vector<Pair> train;
   std::vector<Pair> valid;
   std::string note;
 };
 
-/// Holds out a random part of the pairs such that no source and no target occurs on both sides (tokens
-/// compared).
+/// Holds out random pairs such that no source and no target, compared by tokens, is in both parts.
 Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& options = {});
 
-/// How many of `pairs` have a source that is among the sources of `others` (tokens compared).
+/// The number of `pairs` whose source, compared by tokens, is a source of `others` too.
 std::size_t count_known_sources(const std::vector<Pair>& pairs, const std::vector<Pair>& others);
 
 }  // namespace translator

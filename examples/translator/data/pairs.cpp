@@ -9,12 +9,12 @@
 #include <utility>
 
 #include <rill/core/error.h>
-#include <translator/text/format.h>
+#include <translator/text/file_kind.h>
 
 namespace translator {
 namespace {
 
-/// Lines of one fault: how many, and the first of them.
+/// Lines with one fault: their count, and the first of them.
 struct Fault {
   std::uint64_t lines = 0;
   std::uint64_t first = 0;
@@ -25,14 +25,14 @@ struct Fault {
   }
 };
 
-enum Reason : std::size_t { blank, no_tab, empty_side, not_utf8, too_long, reasons };
+enum SkipReason : std::size_t { blank, no_tab, empty_side, not_utf8, too_long, skip_reasons };
 
-constexpr std::array<std::string_view, reasons> reason_texts = {
+constexpr std::array<std::string_view, skip_reasons> skip_reason_texts = {
     "blank", "without a tab", "with an empty side", "not in UTF-8", "longer than the limit of bytes"};
 
 std::string lines_of(std::uint64_t n) { return fmt::format("{} {}", n, n == 1 ? "line" : "lines"); }
 
-/// Takes in lines, keeps pairs, and knows in the end what to say about the rest.
+/// Collects the pairs of lines, and notes about the lines skipped.
 class Collector {
  public:
   Collector(std::string name, std::string path, const ReadOptions& options)
@@ -76,9 +76,8 @@ class Collector {
       note_header(pair);
     }
     note_kind(pair);
-    rill::check(pairs_.size() < options_.max_pairs,
-                "{}: more than {} pairs; use a part of them, such as: head -n {}", name_, options_.max_pairs,
-                options_.max_pairs);
+    rill::check(pairs_.size() < options_.max_pairs, "{}: more than {} pairs; use fewer, such as: head -n {}",
+                name_, options_.max_pairs, options_.max_pairs);
     pairs_.push_back(std::move(pair));
   }
 
@@ -97,14 +96,14 @@ class Collector {
       note("{} of {} pairs repeat an earlier one; they are kept", repeated_, pairs_.size());
     }
     if (unspaced_ > 0) {
-      note("{} of {} pairs are written without spaces between words: there each letter is a token", unspaced_,
-           pairs_.size());
+      note("{} of {} pairs are written without spaces between words: each of their letters is a token",
+           unspaced_, pairs_.size());
     }
     return {std::move(pairs_), std::move(notes_)};
   }
 
  private:
-  void skip(Reason why, std::uint64_t number) { faults_[why].add(number); }
+  void skip(SkipReason why, std::uint64_t number) { faults_[why].add(number); }
 
   template <class... A>
   void note(fmt::format_string<A...> format, A&&... args) {
@@ -114,15 +113,15 @@ class Collector {
   /// Counts repetitions and scripts without spaces.
   void note_kind(const Pair& pair) {
     std::size_t hash = 0;
-    for (const Tokens* side : {&pair.source, &pair.target}) {
-      for (const std::string& token : *side) {
+    for (const Tokens* tokens : {&pair.source, &pair.target}) {
+      for (const std::string& token : *tokens) {
         hash = (hash ^ std::hash<std::string>{}(token)) * 0x9E3779B97F4A7C15U + 1;
       }
       hash = hash * 31 + 7;
     }
     repeated_ += seen_.insert(hash).second ? 0 : 1;
-    const auto unspaced = [](const Tokens& side) {
-      return std::any_of(side.begin(), side.end(), is_unspaced);
+    const auto unspaced = [](const Tokens& tokens) {
+      return std::any_of(tokens.begin(), tokens.end(), is_unspaced);
     };
     unspaced_ += unspaced(pair.source) || unspaced(pair.target) ? 1 : 0;
   }
@@ -155,9 +154,9 @@ class Collector {
     std::string list;
     std::uint64_t first = 0;
     std::size_t kinds = 0;
-    for (std::size_t i = 0; i < reasons; ++i) {
+    for (std::size_t i = 0; i < skip_reasons; ++i) {
       if (faults_[i].lines > 0) {
-        list += fmt::format("{}{} {}", kinds == 0 ? "" : ", ", faults_[i].lines, reason_texts[i]);
+        list += fmt::format("{}{} {}", kinds == 0 ? "" : ", ", faults_[i].lines, skip_reason_texts[i]);
         first = kinds == 0 ? faults_[i].first : std::min(first, faults_[i].first);
         ++kinds;
       }
@@ -175,8 +174,8 @@ class Collector {
     }
   }
 
-  /// A stray bad line is skipped; many mean that the file is in another encoding, and the good lines are the
-  /// few without accents.
+  /// A few bad lines are skipped; many mean that the file is in another encoding, and the valid lines are
+  /// those without accents.
   void refuse_other_encoding() const {
     const Fault& bad = faults_[not_utf8];
     rill::check(bad.lines <= 2 || 10 * bad.lines <= lines_,
@@ -215,7 +214,7 @@ class Collector {
   std::vector<Pair> pairs_;
   std::vector<std::string> notes_;
   std::unordered_set<std::size_t> seen_;
-  std::array<Fault, reasons> faults_;
+  std::array<Fault, skip_reasons> faults_;
   Fault long_pairs_;
   std::uint64_t lines_ = 0;
   std::uint64_t tabs_ = 0;

@@ -1,12 +1,12 @@
-/// Sentence pairs out of files.
+/// Sentence pairs from files.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include <translator/text/lines.h>
-#include <translator/text/text.h>
+#include <translator/text/line_reader.h>
+#include <translator/text/tokenizer.h>
 
 namespace translator {
 
@@ -18,32 +18,31 @@ struct Pair {
   Tokens target;
 };
 
-/// Pairs, and what the user should know about them: one sentence each, ready to print.
+/// The pairs read, and notes for the user, one sentence each, ready to print.
 struct Pairs {
   std::vector<Pair> pairs;
   std::vector<std::string> notes;
 };
 
-/// How to read pairs.
 struct ReadOptions {
-  std::size_t max_length = 0;  ///< Pairs with more tokens on a side are dropped and counted; 0: no limit.
-  std::size_t max_pairs = 2'000'000;  ///< More is an Error: they would not fit into memory.
+  std::size_t max_length = 0;  ///< pairs with more tokens on a side are dropped and counted; 0: no limit
+  std::size_t max_pairs = 2'000'000;  ///< more is an Error: they would not fit in memory
   LineLimits lines = {};
 };
 
 /// The pairs in columns 1 and 2 of a tab-separated file, in the order of the file; further columns are
 /// ignored.
 ///
-/// Lines without a tab, with an empty side, not in UTF-8 or longer than the limit are skipped; one note gives
-/// their count, the first line number and why. Duplicates are kept and noted. Throws rill::Error for what
-/// LineReader refuses, for a file without any pair ("no sentence pairs", naming CSV if it looks like it), and
-/// for a file that is mostly in another encoding.
+/// Lines without a tab, with an empty side, not in UTF-8 or longer than the limit are skipped; one note
+/// gives their count, the first line number and the reasons. Duplicates are kept and noted. Throws
+/// rill::Error for what LineReader refuses, for a file without any pair ("no sentence pairs", naming CSV if
+/// it looks like it), and for a file that is mostly in another encoding.
 Pairs read_pairs(const std::string& path, const ReadOptions& options = {});
 
 /// The pairs of two parallel files: line n of one belongs to line n of the other.
 ///
-/// As read_pairs(); a tab is a space here. Throws rill::Error naming both counts if the files differ in
-/// lines.
+/// As read_pairs(); a tab is a space here. Throws rill::Error naming both counts if the numbers of lines
+/// differ.
 Pairs read_parallel(const std::string& source_path, const std::string& target_path,
                     const ReadOptions& options = {});
 

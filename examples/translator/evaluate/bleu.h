@@ -1,15 +1,15 @@
-/// BLEU, the usual measure of a translation.
+/// BLEU, the usual measure of translation quality.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 
-#include <translator/text/text.h>
+#include <translator/text/tokenizer.h>
 
 namespace translator {
 
-/// The counts of corpus BLEU-4 with one reference a sentence; add sentences, then ask for the score.
+/// Corpus BLEU-4 with one reference per sentence: add sentences, then read the score.
 ///
 /// BLEU = 100 · min(1, e^(1 − r/c)) · (p1 p2 p3 p4)^(1/4) with the clipped n-gram precisions p, the length c
 /// of the translations and r of the references, all summed over the corpus; no smoothing: 0 if any p is 0.
@@ -24,7 +24,7 @@ class Bleu {
   /// 0 to 100; 0 for an empty corpus.
   double score() const;
 
-  /// Clipped precision of n-grams, n from 1 to 4, in 0 to 1; 0 if there are none. Throws rill::Error for
+  /// Clipped precision of n-grams, n in 1 to 4; between 0 and 1, 0 if there are none. Throws rill::Error for
   /// another n.
   double precision(std::size_t n) const;
 

@@ -20,12 +20,12 @@ constexpr double character = 8.4;  // width of a character of a label, about
 constexpr double margin = 16;
 constexpr double gap = 8;  // between labels and squares
 constexpr double title_height = 28;
-constexpr double scale_width = 14;  // of the scale at the right,
-constexpr double scale_room = 64;   // and of it with its figures
+constexpr double scale_width = 14;  // of the scale at the right
+constexpr double scale_room = 64;   // of the scale and its labels
 
 std::string escape(std::string_view text) {
   std::string out;
-  for (const char c : safe(text)) {
+  for (const char c : printable(text)) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -46,7 +46,7 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-/// The width of a label in pixels, about: East Asian characters are wide, combining marks have no width.
+/// The approximate width of a label in pixels: East Asian characters are wide, combining marks have none.
 double width_of(std::string_view text) {
   double columns = 0;
   for (std::string_view rest = text; !rest.empty();) {
@@ -69,7 +69,7 @@ double widest(const Tokens& labels) {
 
 using Rgb = std::array<double, 3>;
 
-/// From nearly white over blue to dark blue: even to the eye, and legible in grey.
+/// From nearly white over blue to dark blue: perceptually even, and legible in grey.
 Rgb color_of(double weight) {
   static constexpr std::array<Rgb, 5> stops = {
       {{247, 250, 253}, {198, 219, 239}, {107, 174, 214}, {33, 113, 181}, {8, 48, 107}}};
@@ -87,7 +87,7 @@ std::string hex(const Rgb& color) {
                      std::lround(color[2]));
 }
 
-/// Writes the parts of the picture; `left` and `top` are the corner of the first square.
+/// Writes the image; `left_` and `top_` are the corner of the first square.
 class Painter {
  public:
   explicit Painter(const HeatMap& map)
@@ -99,7 +99,7 @@ class Painter {
   std::string paint() {
     const double rows = static_cast<double>(map_.rows.size());
     const double columns = static_cast<double>(map_.columns.size());
-    // The last slanted label reaches beyond its square, into the room above the scale.
+    // The last slanted label extends beyond its square, above the scale.
     const double slanted = width_of(map_.columns.back()) * slope + cell / 2;
     const double width = std::max({left_ + columns * cell + std::max(gap + scale_room, slanted) + margin,
                                    width_of(map_.title) * title_scale + 2 * margin});
@@ -156,7 +156,7 @@ class Painter {
         "fill=\"{}\" stroke=\"#d0d7de\"/>",
         escape(map_.rows[row]), escape(map_.columns[column]), weight, x, y, cell, cell,
         hex(color_of(weight)));
-    if (weight >= 0.095) {  // as two digits, hundredths
+    if (weight >= 0.095) {  // at least 0.10 as printed
       put("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" text-anchor=\"middle\" dy=\".35em\" "
           "fill=\"{}\">{:.2f}</text>",
           x + cell / 2, y + cell / 2, weight > 0.55 ? "white" : "#24292f", weight);

@@ -14,10 +14,10 @@ const Verb be_avoir = {.english = "be", .french = "avoir", .subjects = kind::bei
 
 namespace {
 
-/// An English verb group in its parts.
+/// The parts of an English verb group.
 struct EnglishGroup {
-  Words finite;    // what agrees with the subject, and with its particle if it is no auxiliary
-  bool auxiliary;  // stands before the subject in a question and takes "not"
+  Words finite;    // agrees with the subject; with the particle, unless an auxiliary
+  bool auxiliary;  // precedes the subject in a question and takes "not"
   Words rest;      // participle or infinitive
 };
 
@@ -161,19 +161,19 @@ Words pronouns_of(const Action& action, Person person) {
   return words;
 }
 
-/// The finite verb that leads an infinitive, and what stands between them.
+/// The finite verb before an infinitive, and the words between them.
 std::pair<std::string, Words> leading_verb(Tense tense, Person person) {
   switch (tense) {
     case Tense::progressive:
-      return {conjugate("être", french::Tense::present, person), {"en", "train", "de"}};
+      return {conjugate("être", french::SimpleTense::present, person), {"en", "train", "de"}};
     case Tense::near_future:
-      return {conjugate("aller", french::Tense::present, person), {}};
+      return {conjugate("aller", french::SimpleTense::present, person), {}};
     case Tense::can:
-      return {conjugate("pouvoir", french::Tense::present, person), {}};
+      return {conjugate("pouvoir", french::SimpleTense::present, person), {}};
     case Tense::must:
-      return {conjugate("devoir", french::Tense::present, person), {}};
+      return {conjugate("devoir", french::SimpleTense::present, person), {}};
     default:
-      return {conjugate("vouloir", french::Tense::present, person), {}};
+      return {conjugate("vouloir", french::SimpleTense::present, person), {}};
   }
 }
 
@@ -182,17 +182,17 @@ bool is_simple(Tense tense) {
 }
 
 std::string simple_form(const Action& action, Person person) {
-  const french::Tense tense = action.tense == Tense::present     ? french::Tense::present
-                              : action.tense == Tense::imperfect ? french::Tense::imperfect
-                                                                 : french::Tense::future;
+  const french::SimpleTense tense = action.tense == Tense::present     ? french::SimpleTense::present
+                                    : action.tense == Tense::imperfect ? french::SimpleTense::imperfect
+                                                                       : french::SimpleTense::future;
   return conjugate(action.verb->french, tense, person);
 }
 
-/// What follows the finite verb in the past: participle with être or avoir.
+/// The participle after être or avoir in the past.
 std::pair<std::string, std::string> past_forms(const Agreement& subject, const Action& action) {
   const bool etre = (action.verb->uses & (use::with_etre | use::reflexive)) != 0;
   const Agreement agreement = etre ? subject : action.object_before.value_or(Agreement{});
-  return {conjugate(etre ? "être" : "avoir", french::Tense::present, subject.person),
+  return {conjugate(etre ? "être" : "avoir", french::SimpleTense::present, subject.person),
           french::participle(action.verb->french, agreement.gender, agreement.plural())};
 }
 
@@ -239,7 +239,7 @@ namespace {
 
 /// The imperative of tu or nous: the present, without the s of -es and -as.
 std::string imperative(std::string_view infinitive, Person person) {
-  std::string form = conjugate(infinitive, french::Tense::present, person);
+  std::string form = conjugate(infinitive, french::SimpleTense::present, person);
   if (person == Person::you && (form.ends_with("es") || form.ends_with("as"))) {
     form.pop_back();
   }

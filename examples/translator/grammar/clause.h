@@ -1,4 +1,4 @@
-/// Verbs with their subjects, put into both languages.
+/// Verbs with their subjects in both languages.
 #pragma once
 
 #include <optional>
@@ -23,39 +23,39 @@ enum class Tense {
 
 enum class Polarity { affirmative, negative, never, no_longer };
 
-/// A verb and everything about it but its subject.
+/// A verb and all that belongs to it except its subject.
 struct Action {
   const Verb* verb = nullptr;
   Tense tense = Tense::present;
   Polarity polarity = Polarity::affirmative;
-  Words english_rest = {};  ///< Behind the verb: objects, places, times.
+  Words english_rest = {};  ///< after the verb: objects, places, times
   Words french_rest = {};
-  Words pronouns = {};                          ///< French objects before the verb.
-  std::optional<Agreement> object_before = {};  ///< What a participle with avoir agrees with.
-  std::string_view english_adverb = {};         ///< Before the English main verb: "often".
-  std::string_view french_adverb = {};          ///< Behind the French finite verb, "souvent",
-  bool adverb_at_end = false;                   ///< or behind all of its parts: "vite".
+  Words pronouns = {};                          ///< French objects before the verb
+  std::optional<Agreement> object_before = {};  ///< object that a participle with avoir agrees with
+  std::string_view english_adverb = {};         ///< before the English main verb: "often"
+  std::string_view french_adverb = {};          ///< after the French finite verb: "souvent"
+  bool adverb_at_end = false;                   ///< after the whole French verb instead: "vite"
 };
 
-/// "to be" with what is said with être, and with what is said with avoir: avoir faim.
+/// "to be" that is être in French, and that is avoir: avoir faim.
 extern const Verb be_etre;
 extern const Verb be_avoir;
 
-/// Subject and verb group and the rest, without a sign at the end.
+/// Subject, verb group and the rest, without punctuation at the end.
 Words english_statement(const Phrase& subject, const Action& action);
 Words french_statement(const Phrase& subject, const Action& action);
 
-/// "does the girl read a book": the French question is a statement behind "est-ce que".
+/// "does the girl read a book"; the French question is a statement after "est-ce que".
 Words english_question(const Phrase& subject, const Action& action);
 
 /// The French verb group alone: "ne l'a pas vue".
 Words french_group(const Agreement& subject, const Action& action);
 
-/// A command to one whom one knows well: "open the door", "ouvre la porte".
+/// A command to somebody addressed as tu: "open the door", "ouvre la porte".
 Words english_command(const Action& action);
 Words french_command(const Action& action);
 
-/// What all are to do together: "let us open the door", "ouvrons la porte".
+/// A proposal: "let us open the door", "ouvrons la porte".
 Words english_proposal(const Action& action);
 Words french_proposal(const Action& action);
 

@@ -1,4 +1,4 @@
-/// English as it is written: plurals, verb forms, a and an.
+/// English spelling: plurals, verb forms, a and an.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ std::string_view was(Person person);
 /// The present of a verb: "has", "eats", "eat".
 std::string present(std::string_view base, Person person);
 
-/// The words as a sentence that ends in `sign`: a before a vowel is an, first letter large.
+/// The words as a sentence that ends in `sign`: "a" before a vowel is "an", the first letter a capital.
 std::string sentence(const Words& words, char sign);
 
 }  // namespace translator::grammar::english

@@ -13,7 +13,7 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t persons = 5;
 
-/// A verb that follows no rule.
+/// An irregular verb.
 struct Irregular {
   std::string_view infinitive;
   std::array<std::string_view, persons> present;
@@ -46,10 +46,10 @@ constexpr Irregular irregular_table[] = {
     {"vouloir", {"veux", "veux", "veut", "voulons", "veulent"}, "voulu", "voudr"},
 };
 
-/// Verbs conjugated as another behind a prefix: apprendre, comprendre, revenir, sourire.
+/// Prefixes of verbs conjugated as the verb without: apprendre, comprendre, revenir, sourire.
 constexpr std::string_view prefixes[] = {"", "ap", "com", "re", "sou"};
 
-/// The irregular verb behind the prefix that it writes to, or null.
+/// The irregular verb without its prefix, or null; sets the prefix.
 const Irregular* find_irregular(std::string_view infinitive, std::string_view& prefix) {
   for (const std::string_view candidate : prefixes) {
     if (!infinitive.starts_with(candidate)) {
@@ -111,7 +111,7 @@ std::string regular_present(std::string_view infinitive, Person person) {
   return std::string(stem).append(endings[i]);
 }
 
-std::string present(std::string_view infinitive, Person person) {
+std::string present_form(std::string_view infinitive, Person person) {
   std::string_view prefix;
   if (const Irregular* verb = find_irregular(infinitive, prefix)) {
     return std::string(prefix).append(verb->present[static_cast<std::size_t>(person)]);
@@ -123,7 +123,7 @@ std::string imperfect(std::string_view infinitive, Person person) {
   static constexpr std::array endings = {"ais"sv, "ais"sv, "ait"sv, "ions"sv, "aient"sv};
   std::string stem = "ét";
   if (infinitive != "être") {
-    stem = present(infinitive, Person::we);
+    stem = present_form(infinitive, Person::we);
     stem.resize(stem.size() - 3);  // without -ons
   }
   if (person == Person::we && infinitive.ends_with("ger")) {
@@ -174,20 +174,20 @@ void capitalize(std::string& text) {
   }
   if (text[0] >= 'a' && text[0] <= 'z') {
     text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  } else if (text.starts_with("\xC3")) {  // à to þ: É stands 32 before é
+  } else if (text.starts_with("\xC3")) {  // à to þ: É is 32 before é
     text[1] = static_cast<char>(text[1] - 0x20);
   }
 }
 
 }  // namespace
 
-std::string conjugate(std::string_view infinitive, Tense tense, Person person) {
+std::string conjugate(std::string_view infinitive, SimpleTense tense, Person person) {
   switch (tense) {
-    case Tense::present:
-      return present(infinitive, person);
-    case Tense::imperfect:
+    case SimpleTense::present:
+      return present_form(infinitive, person);
+    case SimpleTense::imperfect:
       return imperfect(infinitive, person);
-    case Tense::future:
+    case SimpleTense::future:
       return future(infinitive, person);
   }
   rill::fail("conjugate: there is no such tense");

@@ -1,5 +1,4 @@
-/// The words of the embedded corpus: what they mean, as far as the grammar has to know, and how they are
-/// written.
+/// The words of the embedded corpus: their spelling, and their meaning as far as the grammar needs it.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,10 @@ using Words = std::vector<std::string>;
 
 enum class Gender : std::uint8_t { masculine, feminine };
 
-/// "he" and "they" stand for the third persons. "You" is one man whom one knows well: tu.
+/// "he" and "they" are the third persons. "You" is one man, addressed as tu.
 enum class Person : std::uint8_t { i, you, he, we, they };
 
-/// What a verb or adjective has to agree with.
+/// Person and gender that a verb or adjective agrees with.
 struct Agreement {
   Person person = Person::he;
   Gender gender = Gender::masculine;
@@ -26,7 +25,7 @@ struct Agreement {
   bool third() const { return person == Person::he || person == Person::they; }
 };
 
-/// What a noun is, so that nobody eats a car: a set of bits.
+/// The kinds a noun belongs to, as bits, so that nobody eats a car.
 using Kinds = std::uint32_t;
 
 namespace kind {
@@ -60,9 +59,9 @@ enum : Kinds {
   mendable = 1U << 26,
   washable = 1U << 27,
   mass = 1U << 28,      // no plural: bread, milk
-  single = 1U << 29,    // there is but one: the king
+  single = 1U << 29,    // there is only one: the king
   relative = 1U << 30,  // somebody's mother, uncle …
-  free = 1U << 31,      // nobody's: no my, no Paul's
+  free = 1U << 31,      // has no owner: no my, no Paul's
 
   person = adult | child,
   animal = grazer | hunter,
@@ -76,7 +75,7 @@ struct Noun {
   std::string_view english, english_plural, french, french_plural;
   Gender gender;
   Kinds kinds;
-  std::string_view in_english = "in", in_french = "dans";  ///< How one is there, if it is a place.
+  std::string_view in_english = "in", in_french = "dans";  ///< preposition, if it is a place
 };
 
 /// A first name.
@@ -88,21 +87,21 @@ struct Name {
 /// An adjective.
 struct Adjective {
   std::string_view english;
-  std::string_view comparative;                  ///< "bigger"; empty: "more …"; "-": not compared.
-  std::string_view masculine, feminine;          ///< Equal and with a space in it: invariable.
-  Kinds kinds;                                   ///< Of what it is said.
-  bool before = false;                           ///< Stands before the French noun.
-  std::string_view masculine_before_vowel = {};  ///< "vieil"; empty: as ever.
+  std::string_view comparative;                  ///< "bigger"; empty: "more …"; "-": not compared
+  std::string_view masculine, feminine;          ///< equal and with a space in it: invariable
+  Kinds kinds;                                   ///< of the nouns it describes
+  bool before = false;                           ///< precedes the French noun
+  std::string_view masculine_before_vowel = {};  ///< "vieil"; empty: as masculine
 };
 
-/// How a verb may be used: a set of bits.
+/// The uses of a verb, as bits.
 using Uses = std::uint32_t;
 
 namespace use {
 enum : Uses {
-  lasting = 1U << 0,    // may be said to go on: "is reading", "was reading"
-  state = 1U << 1,      // neither happens nor goes on: "knows"; present and future only
-  with_etre = 1U << 2,  // its past is formed with être
+  lasting = 1U << 0,    // has progressive tenses: "is reading", "was reading"
+  state = 1U << 1,      // a state: "knows"; present and future only
+  with_etre = 1U << 2,  // its past takes être
   reflexive = 1U << 3,
   generic = 1U << 4,  // "likes apples": aime les pommes
   needs_place = 1U << 5,
@@ -114,23 +113,23 @@ enum : Uses {
   acquires = 1U << 11,    // "buys a cake and …"
   disposes = 1U << 12,    // "… eats it"
   interrupts = 1U << 13,  // "was sleeping when the dog …"
-  accident = 1U << 14,    // nobody wants or must do it
+  accident = 1U << 14,    // not done on purpose
 };
 }  // namespace use
 
-/// A verb with what it joins.
+/// A verb, its subjects, objects and prepositions.
 struct Verb {
-  std::string_view english;              ///< Base form,
-  std::string_view past = {}, ing = {};  ///< its other forms if they are not regular,
-  std::string_view particle = {};        ///< and the word behind it: "up", "home".
-  std::string_view french;               ///< Infinitive, without "se".
+  std::string_view english;              ///< base form
+  std::string_view past = {}, ing = {};  ///< other forms, if irregular
+  std::string_view particle = {};        ///< the word after it: "up", "home"
+  std::string_view french;               ///< infinitive, without "se"
   Kinds subjects;
-  Kinds objects = 0;  ///< 0: takes none.
+  Kinds objects = 0;  ///< 0: takes none
   Uses uses = 0;
-  Kinds places = 0;                          ///< Where it may happen, if that is worth saying.
-  std::string_view preposition = {};         ///< Before the object,
-  std::string_view french_preposition = {};  ///< and in French: empty for a direct object.
-  std::string_view french_after = {};        ///< "besoin" in "avoir besoin de".
+  Kinds places = 0;                          ///< where it may happen
+  std::string_view preposition = {};         ///< before the object
+  std::string_view french_preposition = {};  ///< in French; empty for a direct object
+  std::string_view french_after = {};        ///< "besoin" in "avoir besoin de"
 };
 
 /// A fixed pair of phrases.
@@ -138,10 +137,12 @@ struct Idiom {
   std::string_view english, french;
 };
 
+inline bool has(const Verb& verb, Uses uses) { return (verb.uses & uses) != 0; }
+
 std::span<const Noun> nouns();
 std::span<const Name> names();
 std::span<const Adjective> adjectives();
 std::span<const Verb> verbs();
-std::span<const Idiom> numbers();  ///< Two to ten, twelve and twenty.
+std::span<const Idiom> numbers();  ///< two to ten, twelve and twenty
 
 }  // namespace translator::grammar

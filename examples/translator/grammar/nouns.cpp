@@ -77,7 +77,7 @@ constexpr Noun noun_table[] = {
     {"coffee", "", "café", "", m, drink | mass},
     {"tea", "", "thé", "", m, drink | mass},
 
-    // What is read, learned and listened to.
+    // Things to read, learn and listen to.
     {"book", "", "livre", "", m, text},
     {"letter", "", "lettre", "", f, text},
     {"newspaper", "", "journal", "", m, text},

@@ -12,12 +12,14 @@ namespace translator::grammar {
 namespace {
 
 /// The form for a gender and number.
-std::string_view form(Gender gender, bool plural, std::string_view masculine, std::string_view feminine,
-                      std::string_view plural_form) {
+std::string_view agreeing_form(Gender gender, bool plural, std::string_view masculine,
+                               std::string_view feminine, std::string_view plural_form) {
   return plural ? plural_form : gender == Gender::feminine ? feminine : masculine;
 }
 
-std::string_view article(Gender gender, bool plural) { return form(gender, plural, "=le", "=la", "=les"); }
+std::string_view article(Gender gender, bool plural) {
+  return agreeing_form(gender, plural, "=le", "=la", "=les");
+}
 
 void prepend(Words& words, std::string_view text) {
   Words first;
@@ -42,7 +44,7 @@ void append(Words& words, std::string_view text) {
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 const Noun& Phrases::noun(Kinds kinds, const Noun* other_than) {
-  // Mass is no kind of its own: bread is food.
+  // Mass is not a kind by itself: bread is food.
   std::array<const Noun*, 256> found{};
   std::size_t n = 0;
   for (const Noun& noun : nouns()) {
@@ -174,7 +176,7 @@ Phrases::Determiner Phrases::determiner(const Noun& noun, bool plural, const Phr
   return style.definite ? Determiner::the : indefinite(plural, mass, style);
 }
 
-/// Relatives are somebody's, others nobody's, and of some there is but one.
+/// Relatives have an owner, other nouns cannot have one, and of some there is only one.
 Phrases::Determiner Phrases::unusual_determiner(const Noun& noun, bool plural, std::size_t draw,
                                                 const PhraseStyle& style) {
   if ((noun.kinds & kind::relative) != 0) {
@@ -215,7 +217,7 @@ void Phrases::determine(Phrase& phrase, Determiner determiner, bool plural, bool
     case Determiner::generic:
       return set("", the);
     case Determiner::a:
-      return set("a", negated ? "de" : form(gender, false, "un", "une", ""));
+      return set("a", negated ? "de" : agreeing_form(gender, false, "un", "une", ""));
     case Determiner::some: {
       const bool partitive = !plural && !negated;  // de la soupe
       const std::string_view de = negated || adjective_first ? "de" : "des";
@@ -223,7 +225,8 @@ void Phrases::determine(Phrase& phrase, Determiner determiner, bool plural, bool
     }
     case Determiner::this_one: {
       const bool vowel = french::begins_with_vowel(phrase.french.front());
-      return set(plural ? "these" : "this", form(gender, plural, vowel ? "cet" : "ce", "cette", "ces"));
+      return set(plural ? "these" : "this",
+                 agreeing_form(gender, plural, vowel ? "cet" : "ce", "cette", "ces"));
     }
     case Determiner::number: {
       const Idiom& number = pick(numbers());
@@ -236,7 +239,7 @@ void Phrases::determine(Phrase& phrase, Determiner determiner, bool plural, bool
     case Determiner::few:
       return set("a few", "quelques");
     case Determiner::all:
-      return set("all the", form(gender, false, "tous =les", "toutes =les", ""));
+      return set("all the", agreeing_form(gender, false, "tous =les", "toutes =les", ""));
     case Determiner::every:
       return set("every", "chaque");
     case Determiner::possessive:
@@ -261,11 +264,11 @@ void Phrases::possess(Phrase& phrase, bool plural) {
   prepend(phrase.english, owner.english);
   // Before a vowel the feminine takes the masculine form: mon étagère.
   const bool vowel = french::begins_with_vowel(phrase.french.front());
-  prepend(phrase.french, form(phrase.agreement.gender, plural, owner.masculine,
-                              vowel ? owner.masculine : owner.feminine, owner.plural));
+  prepend(phrase.french, agreeing_form(phrase.agreement.gender, plural, owner.masculine,
+                                       vowel ? owner.masculine : owner.feminine, owner.plural));
 }
 
-/// "the teacher's dog": the owner stands before in English, behind in French.
+/// "the teacher's dog": the owner comes first in English, last in French.
 void Phrases::own(Phrase& phrase, const Noun& owned) {
   Phrase owner =
       chance(0.4)

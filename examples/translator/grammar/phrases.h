@@ -10,30 +10,30 @@
 
 namespace translator::grammar {
 
-/// Words in both languages and what agrees with them.
+/// A noun phrase in both languages, with its person and gender.
 struct Phrase {
   Words english;
   Words french;
   Agreement agreement = {};
-  const Noun* noun = nullptr;  ///< Null for pronouns and names.
+  const Noun* noun = nullptr;  ///< null for pronouns and names
 
-  /// "every child", "all the children": what is said of them is not negated, for it would have two meanings.
+  /// "every child", "all the children": not negated, since that would be ambiguous.
   bool counts_all() const {
     return !english.empty() && (english.front() == "every" || english.front() == "all");
   }
 };
 
-/// Appends the words of a text that are parted by spaces.
+/// Appends the words of a text separated by spaces.
 void append(Words& words, std::string_view text);
 void append(Words& words, const Words& more);
 
-/// Which noun phrases will do.
+/// Restrictions on noun phrases.
 struct PhraseStyle {
-  bool negated = false;   ///< Behind "not": "a" and "any" are "de" in French.
-  bool generic = false;   ///< Of what is liked: "apples", "les pommes".
-  bool definite = false;  ///< The thing is known: the, my, this.
-  bool single = false;    ///< Not the plural.
-  bool plain = false;     ///< Neither adjectives nor an owner.
+  bool negated = false;   ///< after "not": "a" and "any" are "de" in French
+  bool generic = false;   ///< in general: "apples", "les pommes"
+  bool definite = false;  ///< the, my, this
+  bool single = false;    ///< not the plural
+  bool plain = false;     ///< neither adjectives nor an owner
   const Noun* other_than = nullptr;
 };
 
@@ -42,22 +42,22 @@ class Phrases {
  public:
   explicit Phrases(rill::Rng& rng) : rng_(rng) {}
 
-  /// A pronoun, name or noun phrase that does something.
+  /// A pronoun, name or noun phrase as a subject.
   Phrase subject(Kinds kinds, const PhraseStyle& style = {});
 
   /// A noun phrase, or a name if people are among the kinds.
   Phrase object(Kinds kinds, const PhraseStyle& style);
 
-  /// A noun phrase without determiner and adjectives: what is counted in "how many apples".
+  /// A noun phrase without determiner and adjectives, as in "how many apples".
   Phrase bare(Kinds kinds, bool plural);
 
   /// A preposition and a place: "in the garden", "near the station".
   Phrase place(Kinds kinds);
 
-  /// Where things are: "in the box", "under the bed".
+  /// The location of a thing: "in the box", "under the bed".
   Phrase location();
 
-  /// A personal pronoun as a subject; "it" and "they" for what is no person.
+  /// A personal pronoun as a subject; "it" and "they" for things.
   static Phrase pronoun(Agreement agreement, bool person = true);
 
   const Noun& noun(Kinds kinds, const Noun* other_than = nullptr);

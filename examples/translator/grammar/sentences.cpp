@@ -12,24 +12,18 @@ namespace {
 
 constexpr Kinds goods = kind::thing | kind::clothes | kind::vehicle | kind::furniture;
 
-/// What one has in French and is in English: avoir faim.
+/// States with "avoir" in French and "be" in English: avoir faim.
 constexpr Idiom feelings[] = {{"hungry", "faim"}, {"thirsty", "soif"},   {"cold", "froid"},
                               {"hot", "chaud"},   {"sleepy", "sommeil"}, {"afraid", "peur"}};
 
 constexpr Idiom degrees[] = {{"very", "très"}, {"too", "trop"}, {"so", "si"}};
-
-bool has(const Verb& verb, Uses uses) { return (verb.uses & uses) != 0; }
-
-Sentence write(const Words& english, const Words& french, char sign) {
-  return {english::sentence(english, sign), french::sentence(french, sign)};
-}
 
 void append_phrase(Words& english, Words& french, const Phrase& phrase) {
   append(english, phrase.english);
   append(french, phrase.french);
 }
 
-/// "est-ce que …": the French question that keeps the order of the words.
+/// "est-ce que …": the French question that keeps the word order.
 Words french_question(std::string_view word, const Phrase& subject, const Action& action) {
   Words words;
   append(words, word == "que" ? "qu'est-ce que" : word);
@@ -40,26 +34,30 @@ Words french_question(std::string_view word, const Phrase& subject, const Action
 
 }  // namespace
 
+Sentence write_sentence(const Words& english, const Words& french, char sign) {
+  return {english::sentence(english, sign), french::sentence(french, sign)};
+}
+
 Sentence Sentences::next() {
   using Kind = Sentence (Sentences::*)();
-  struct Share {
-    std::size_t weight;
+  struct Weighted {
+    std::size_t percent;
     Kind kind;
   };
-  static constexpr Share shares[] = {
+  static constexpr Weighted kinds[] = {
       {40, &Sentences::statement},      {10, &Sentences::being},         {4, &Sentences::comparison},
       {5, &Sentences::existence},       {7, &Sentences::question},       {5, &Sentences::question_word},
       {4, &Sentences::question_object}, {3, &Sentences::question_count}, {3, &Sentences::question_being},
       {4, &Sentences::command},         {3, &Sentences::because},        {3, &Sentences::when},
       {4, &Sentences::and_it},          {3, &Sentences::opinion},        {2, &Sentences::relative}};
   std::size_t draw = phrases_.below(100);
-  for (const Share& share : shares) {
-    if (draw < share.weight) {
-      return (this->*share.kind)();
+  for (const Weighted& one : kinds) {
+    if (draw < one.percent) {
+      return (this->*one.kind)();
     }
-    draw -= share.weight;
+    draw -= one.percent;
   }
-  rill::fail("corpus: the weights of the kinds of sentences do not sum up to 100");
+  rill::fail("corpus: the percentages of the kinds of sentences do not add up to 100");
 }
 
 Sentence Sentences::statement() {
@@ -73,13 +71,13 @@ Sentence Sentences::statement() {
     append(french, ",");
     append(english, english_statement(subject, action));
     append(french, french_statement(subject, action));
-    return write(english, french, '.');
+    return write_sentence(english, french, '.');
   }
   append_phrase(action.english_rest, action.french_rest, when);
-  return write(english_statement(subject, action), french_statement(subject, action), '.');
+  return write_sentence(english_statement(subject, action), french_statement(subject, action), '.');
 }
 
-/// Someone or something of which a quality can be told.
+/// A subject that can be described.
 Phrase Sentences::described() {
   static constexpr std::array<Kinds, 6> others = {kind::food,  kind::text,
                                                   goods,       kind::container | kind::furniture,
@@ -143,7 +141,7 @@ Sentence Sentences::being() {
     append(age.english_rest, "years old");
     append(age.french_rest, number.french);
     append(age.french_rest, "ans");
-    return write(english_statement(subject, age), french_statement(subject, age), '.');
+    return write_sentence(english_statement(subject, age), french_statement(subject, age), '.');
   }
   if (draw < 35) {
     const bool thing = phrases_.chance(0.5);
@@ -155,11 +153,11 @@ Sentence Sentences::being() {
     Action action{.verb = &be_etre, .tense = phrases_.chance(0.6) ? Tense::present : Tense::imperfect};
     action.polarity = phrases_.chance(0.15) ? Polarity::negative : Polarity::affirmative;
     append_phrase(action.english_rest, action.french_rest, place);
-    return write(english_statement(subject, action), french_statement(subject, action), '.');
+    return write_sentence(english_statement(subject, action), french_statement(subject, action), '.');
   }
   const Phrase subject = described();
   const Action action = description(subject);
-  return write(english_statement(subject, action), french_statement(subject, action), '.');
+  return write_sentence(english_statement(subject, action), french_statement(subject, action), '.');
 }
 
 /// "The dog is bigger than the cat", "my coat is as long as your dress".
@@ -182,7 +180,7 @@ Sentence Sentences::comparison() {
   append(action.french_rest, french::adjective(*adjective, one.agreement.gender, one.agreement.plural()));
   append(action.french_rest, "que");
   append_phrase(action.english_rest, action.french_rest, other);
-  return write(english_statement(one, action), french_statement(one, action), '.');
+  return write_sentence(english_statement(one, action), french_statement(one, action), '.');
 }
 
 /// "There is a key in the box": il y a.
@@ -215,10 +213,10 @@ Sentence Sentences::existence() {
   append_phrase(english, french, what);
   append_phrase(english, french,
                 being ? phrases_.place(kind::home | kind::outdoors | kind::building) : phrases_.location());
-  return write(english, french, asks ? '?' : '.');
+  return write_sentence(english, french, asks ? '?' : '.');
 }
 
-/// Yes or no.
+/// Questions answered by yes or no.
 Sentence Sentences::question() {
   const bool quality = phrases_.chance(0.25);
   const Verb& verb = phrases_.pick(verbs());
@@ -226,16 +224,16 @@ Sentence Sentences::question() {
     const Phrase subject = quality ? described() : phrases_.subject(verb.subjects);
     Action action = quality ? description(subject) : complete(verb, subject);
     if (action.polarity != Polarity::affirmative || subject.agreement.person == Person::i) {
-      continue;  // nobody asks whether he reads himself
+      continue;  // nobody asks about himself
     }
     if (!quality) {
       append_phrase(action.english_rest, action.french_rest, time(action));
     }
-    return write(english_question(subject, action), french_question("", subject, action), '?');
+    return write_sentence(english_question(subject, action), french_question("", subject, action), '?');
   }
 }
 
-/// Where, when and why.
+/// Questions with where, when and why.
 Sentence Sentences::question_word() {
   static constexpr std::array<Idiom, 3> asked = {{{"where", "où"}, {"when", "quand"}, {"why", "pourquoi"}}};
   const std::size_t which = phrases_.below(asked.size());
@@ -257,7 +255,7 @@ Sentence Sentences::question_word() {
   }
   Words english{std::string(asked[which].english)};
   append(english, english_question(subject, action));
-  return write(english, french_question(asked[which].french, subject, action), '?');
+  return write_sentence(english, french_question(asked[which].french, subject, action), '?');
 }
 
 /// "What is the girl looking for?", "Who broke the window?"
@@ -272,7 +270,7 @@ Sentence Sentences::question_object() {
     action.polarity = Polarity::affirmative;
     add_object(action, who);
     append_phrase(action.english_rest, action.french_rest, time(action));
-    return write(english_statement(who, action), french_statement(who, action), '?');
+    return write_sentence(english_statement(who, action), french_statement(who, action), '?');
   }
   const Phrase subject = phrases_.subject(verb->subjects);
   Action action = begin(*verb, subject);
@@ -282,7 +280,7 @@ Sentence Sentences::question_object() {
   append_phrase(action.english_rest, action.french_rest, time(action));
   Words english{person ? "who" : "what"};
   append(english, english_question(subject, action));
-  return write(english, french_question(person ? "qui" : "que", subject, action), '?');
+  return write_sentence(english, french_question(person ? "qui" : "que", subject, action), '?');
 }
 
 /// "How many apples did the boy buy?": the participle agrees with the apples.
@@ -305,7 +303,7 @@ Sentence Sentences::question_count() {
   Words french{"combien", "de"};
   append(french, object.french);
   append(french, french_question("", subject, action));
-  return write(english, french, '?');
+  return write_sentence(english, french, '?');
 }
 
 /// "Where is the key?", "How old is your sister?", "What is in the box?"
@@ -316,7 +314,7 @@ Sentence Sentences::question_being() {
     append(english, "what is");
     append(french, "qu'est-ce que il y a");
     append_phrase(english, french, phrases_.location());
-    return write(english, french, '?');
+    return write_sentence(english, french, '?');
   }
   const bool age = draw < 40;
   const Phrase subject =
@@ -328,10 +326,11 @@ Sentence Sentences::question_being() {
   append(english, age ? "how old" : "where");
   append(english, past ? english::was(person) : english::be(person));
   append(french, age ? "quel âge" : "où");
-  append(french, french::conjugate(age ? "avoir" : "être",
-                                   past ? french::Tense::imperfect : french::Tense::present, person));
+  append(french,
+         french::conjugate(age ? "avoir" : "être",
+                           past ? french::SimpleTense::imperfect : french::SimpleTense::present, person));
   append_phrase(english, french, subject);
-  return write(english, french, '?');
+  return write_sentence(english, french, '?');
 }
 
 }  // namespace translator::grammar

@@ -8,11 +8,14 @@
 
 namespace translator::grammar {
 
-/// A sentence in both languages, as it is written.
+/// A sentence in both languages.
 struct Sentence {
   std::string english;
   std::string french;
 };
+
+/// The sentence in writing, ending in `sign`.
+Sentence write_sentence(const Words& english, const Words& french, char sign);
 
 /// Draws sentences at random: statements, questions, commands, sentences of two clauses.
 class Sentences {
@@ -22,7 +25,7 @@ class Sentences {
   Sentence next();
 
  private:
-  // One verb with what belongs to it.
+  // A verb with its objects, adverbs, places and times.
   Action begin(const Verb& verb, const Phrase& subject);
   Action complete(const Verb& verb, const Phrase& subject);
   Tense tense(const Verb& verb, const Agreement& subject);
@@ -35,7 +38,7 @@ class Sentences {
   Phrase time(const Action& action);
   const Verb& verb_with(Uses uses);
 
-  // What is said of somebody or something.
+  // Descriptions of somebody or something.
   Phrase described();
   Action description(const Phrase& subject);
   void add_quality(Action& action, Kinds kinds, const Agreement& subject);

@@ -8,10 +8,10 @@ using namespace use;
 
 constexpr Kinds goods = thing | clothes | vehicle | furniture;
 
-// English base form, past and -ing form if they are not regular, particle; French infinitive; who does it, to
-// what; uses, places; English and French preposition before the object, French word behind the verb.
+// English base form, irregular past and -ing form, particle; French infinitive; kinds of subjects and
+// objects; uses, places; English and French preposition before the object, French word after the verb.
 constexpr Verb verb_table[] = {
-    // Nothing joins them but a place.
+    // With a place at most.
     {"sleep", "slept", "", "", "dormir", being, 0, lasting | well, home | outdoors},
     {"run", "ran", "running", "", "courir", being, 0, lasting | quickly, outdoors},
     {"walk", "", "", "", "marcher", being, 0, lasting | slowly | quickly, outdoors},
@@ -36,12 +36,12 @@ constexpr Verb verb_table[] = {
     {"hurry", "", "", "", "dépêcher", person, 0, reflexive},
     {"stop", "stopped", "stopping", "", "arrêter", person | vehicle, 0, reflexive | interrupts},
 
-    // They lead to a place or away from it.
+    // To or from a place.
     {"go", "went", "", "", "aller", person, destination, with_etre, 0, "to", "à"},
     {"arrive", "", "", "", "arriver", person, building, with_etre | interrupts, 0, "at", "à"},
     {"come", "came", "", "back", "revenir", person, destination, with_etre | interrupts, 0, "from", "de"},
 
-    // They take an object.
+    // With an object.
     {"eat", "ate", "", "", "manger", person, food, lasting | disposes, home},
     {"eat", "ate", "", "", "manger", grazer, fodder, lasting},
     {"eat", "ate", "", "", "manger", hunter, prey, lasting},
@@ -90,7 +90,7 @@ constexpr Verb verb_table[] = {
     {"smile", "", "", "", "sourire", person, person, lasting, 0, "at", "à"},
     {"play", "", "", "", "jouer", child, toy | animal, lasting, 0, "with", "avec"},
 
-    // Someone gets something.
+    // With a recipient.
     {"give", "gave", "giving", "", "donner", person, thing | clothes | food | text, to_someone},
     {"show", "", "", "", "montrer", person, thing | clothes | text | animal, to_someone},
     {"lend", "lent", "", "", "prêter", person, thing | clothes | text, to_someone},

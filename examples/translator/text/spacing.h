@@ -1,4 +1,4 @@
-/// Putting tokens together again, with the spaces that the language puts around its signs.
+/// Joining tokens to text, with spaces around punctuation as the language has them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,24 +9,23 @@
 #include <string>
 #include <string_view>
 
-#include <translator/text/text.h>
+#include <translator/text/tokenizer.h>
 
 namespace translator {
 
-/// Where a language puts spaces around its signs, learned from raw text.
+/// The spaces of a language around punctuation marks ("signs"), learned from raw text.
 ///
-/// English writes "Ready?", French "Prêt ?": after observe() of enough sentences, join() does as the majority
-/// did. A sign never seen is spaced as in English. Signs between two digits ("2.0", "12:30") are counted
-/// apart.
+/// English has "Ready?", French "Prêt ?": after observe() of enough sentences, join() follows the majority. A
+/// sign never seen is spaced as in English. Signs between two digits ("2.0", "12:30") are counted separately.
 class Spacing {
  public:
   /// Counts the spaces around the signs of one raw sentence.
   void observe(std::string_view raw);
 
-  /// The sentence: tokens joined by single spaces but where the language has none.
+  /// The sentence: tokens joined by single spaces except where the language has none.
   ///
-  /// No space follows a word's apostrophe (l'eau, don't) or stands inside unspaced scripts; straight quotes
-  /// open and close in turn.
+  /// There is no space after the apostrophe of a word (l'eau, don't) or inside unspaced scripts; straight
+  /// quotes open and close in turn.
   std::string join(const Tokens& tokens) const;
 
   /// {"?": [before, after, seen], …}; signs between digits are spelled "0?0".
@@ -39,19 +38,16 @@ class Spacing {
 
  private:
   struct Count {
-    std::int64_t before = 0;  // how often a space or the beginning stood before the sign,
-    std::int64_t after = 0;   // and a space or the end behind it,
-    std::int64_t seen = 0;    // of how many times
+    std::int64_t before = 0;  // times after a space or at the beginning
+    std::int64_t after = 0;   // times before a space or at the end
+    std::int64_t seen = 0;
     friend bool operator==(const Count&, const Count&) = default;
   };
 
-  enum class Side { before, after };
-  bool spaced(const Tokens& tokens, std::size_t sign, Side side) const;
+  enum class Edge { before, after };
+  bool spaced(const Tokens& tokens, std::size_t sign, Edge side) const;
 
   std::map<std::string, Count> signs_;
 };
-
-/// The tokens joined with the spacing of English.
-std::string detokenize(const Tokens& tokens);
 
 }  // namespace translator

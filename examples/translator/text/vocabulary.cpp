@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <rill/core/error.h>
-#include <translator/model/json.h>
+#include <translator/text/json.h>
 
 namespace translator {
 namespace {
@@ -21,7 +21,7 @@ Vocabulary::Vocabulary(std::vector<std::string> words) : words_(std::move(words)
   for (std::size_t i = 0; i < words_.size(); ++i) {
     rill::check(!words_[i].empty(), "vocabulary: word {} is empty", i);
     const bool added = ids_.emplace(words_[i], specials + static_cast<std::int64_t>(i)).second;
-    rill::check(added, "vocabulary: '{}' occurs twice", safe(words_[i]));
+    rill::check(added, "vocabulary: '{}' occurs twice", printable(words_[i]));
   }
 }
 
@@ -67,7 +67,7 @@ Vocabulary Vocabulary::from_json(const nlohmann::json& json, std::string_view wh
   Fields fields(json, std::string(where));
   const std::string format = fields.string("format");
   rill::check(format == "rill-vocabulary", "{}: the format is '{}', not 'rill-vocabulary'", where,
-              safe(format));
+              printable(format));
   fields.integer("version", 1, 1);
   const nlohmann::json& list = fields.value("words");
   fields.finish();

@@ -1,4 +1,4 @@
-/// Words and their numbers.
+/// Words and their ids.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,14 +11,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include <translator/text/text.h>
+#include <translator/text/tokenizer.h>
 
 namespace translator {
 
 /// The words of one language: ids 0 to 3 are padding, start, end and the unknown word; then the words, most
-/// frequent first, equally frequent ones in the order of their bytes.
+/// frequent first, ties in the order of their bytes.
 ///
-/// The four are no words: a text that holds "<pad>" or "</s>" gets an id above 3 for it.
+/// The four specials are not words: a text that contains "<pad>" or "</s>" gets an id above 3 for it.
 class Vocabulary {
  public:
   static constexpr std::int64_t pad = 0;
@@ -27,13 +27,13 @@ class Vocabulary {
   static constexpr std::int64_t unknown = 3;
   static constexpr std::int64_t specials = 4;
 
-  /// What decode() writes for `unknown`. tokenize() never gives it.
+  /// The text of `unknown`, which tokenize() never returns.
   static constexpr std::string_view unknown_text = "<unk>";
 
-  /// The four specials alone.
+  /// Only the four specials.
   Vocabulary() = default;
 
-  /// Of the words in the given order, ids from 4 on. Throws rill::Error if one is empty or occurs twice.
+  /// The words in the given order, ids from 4 on. Throws rill::Error if one is empty or occurs twice.
   explicit Vocabulary(std::vector<std::string> words);
 
   std::int64_t size() const { return specials + static_cast<std::int64_t>(words_.size()); }
@@ -45,7 +45,7 @@ class Vocabulary {
   /// range.
   std::string_view text(std::int64_t id) const;
 
-  /// The ids of a sentence, `end` last.
+  /// The ids of a sentence, with `end`.
   std::vector<std::int64_t> encode(const Tokens& tokens) const;
 
   /// The words up to the first `end`; padding and start are left out, unknown words are unknown_text.
@@ -71,17 +71,17 @@ class Vocabulary {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> ids_;
 };
 
-/// Counts words to make a vocabulary of them.
+/// Counts words for a vocabulary.
 class WordCounter {
  public:
   /// Counts the words of a sentence.
   void add(const Tokens& tokens);
 
-  /// Running words and distinct words so far.
+  /// Words and distinct words so far.
   std::int64_t tokens() const { return tokens_; }
   std::int64_t types() const { return static_cast<std::int64_t>(counts_.size()); }
 
-  /// The words that occurred at least min_count times, most frequent first, then in the order of their bytes.
+  /// The words that occur at least min_count times, in the order of Vocabulary.
   Vocabulary vocabulary(std::int64_t min_count = 1) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace translator {
 namespace {
 
-constexpr double terminal_interval = 0.1;  // seconds from one showing to the next
+constexpr double terminal_interval = 0.1;  // seconds between updates
 constexpr double log_interval = 10;
 
 /// 12345 as "12,345".
@@ -23,15 +23,16 @@ std::string grouped(double number) {
   return digits;
 }
 
-double share(const ProgressState& state) {
+double fraction_done(const ProgressState& state) {
   return state.total <= 0
              ? 0
              : std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0, 1.0);
 }
 
 std::string figures(const ProgressState& state) {
-  std::string text = fmt::format("{:3.0f} %  loss {:.3f}  {} tokens/s", std::floor(100 * share(state)),
-                                 state.loss, grouped(state.tokens_per_s));
+  std::string text =
+      fmt::format("{:3.0f} %  loss {:.3f}  {} tokens/s", std::floor(100 * fraction_done(state)), state.loss,
+                  grouped(state.tokens_per_s));
   if (state.seconds_left >= 0) {
     text += "  " + duration(state.seconds_left) + " left";
   }
@@ -44,7 +45,7 @@ int columns_of(std::FILE* stream) {
   return known ? size.ws_col : 80;
 }
 
-double seconds_between(Progress::Clock::time_point from, Progress::Clock::time_point to) {
+double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
@@ -69,7 +70,7 @@ std::string progress_bar(const ProgressState& state, int columns) {
     return progress_line(state).substr(0, static_cast<std::size_t>(width));
   }
   const auto cells = static_cast<std::size_t>(std::min(free, 40));
-  const auto full = static_cast<std::size_t>(share(state) * static_cast<double>(cells));
+  const auto full = static_cast<std::size_t>(fraction_done(state) * static_cast<double>(cells));
   std::string bar(full, '=');
   if (full < cells) {
     bar += '>';
@@ -83,7 +84,10 @@ std::string progress_line(const ProgressState& state) {
 }
 
 Progress::Progress(std::string label, std::int64_t total, std::FILE* stream)
-    : stream_(stream), terminal_(::isatty(::fileno(stream)) == 1), begin_(Clock::now()), last_(begin_) {
+    : stream_(stream),
+      terminal_(::isatty(::fileno(stream)) == 1),
+      begin_(std::chrono::steady_clock::now()),
+      last_(begin_) {
   state_.label = std::move(label);
   state_.total = total;
 }
@@ -94,7 +98,7 @@ void Progress::batch(std::int64_t tokens, double loss) {
   tokens_ += tokens;
   loss_sum_ += loss * static_cast<double>(tokens);
   ++state_.done;
-  const Clock::time_point now = Clock::now();
+  const auto now = std::chrono::steady_clock::now();
   if (seconds_between(last_, now) >= (terminal_ ? terminal_interval : log_interval)) {
     last_ = now;
     show();
@@ -114,7 +118,7 @@ void Progress::show() {
   }
 }
 
-/// A stream that takes no more text is no reason to stop the training.
+/// Write errors are ignored: they are no reason to stop the training.
 void Progress::put(const std::string& text) {
   std::fputs(text.c_str(), stream_);
   std::fflush(stream_);
@@ -129,7 +133,7 @@ void Progress::clear() {
 
 double Progress::loss() const { return tokens_ == 0 ? 0 : loss_sum_ / static_cast<double>(tokens_); }
 
-double Progress::seconds() const { return seconds_between(begin_, Clock::now()); }
+double Progress::seconds() const { return seconds_between(begin_, std::chrono::steady_clock::now()); }
 
 double Progress::tokens_per_s() const {
   const double elapsed = seconds();

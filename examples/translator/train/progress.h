@@ -1,4 +1,4 @@
-/// How far the training is: a bar that moves on a terminal, plain lines elsewhere.
+/// Progress of the training: a bar on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>
@@ -8,45 +8,42 @@
 
 namespace translator {
 
-/// Where an epoch stands.
 struct ProgressState {
-  std::string label;       ///< Such as "epoch 3/20".
-  std::int64_t done = 0;   ///< Batches done
-  std::int64_t total = 0;  ///< of so many.
-  double loss = 0;         ///< Mean over the real tokens so far.
+  std::string label;       ///< such as "epoch 3/20"
+  std::int64_t done = 0;   ///< batches
+  std::int64_t total = 0;  ///< batches
+  double loss = 0;         ///< mean over the tokens so far
   double tokens_per_s = 0;
-  double seconds_left = 0;  ///< Negative: not known yet.
+  double seconds_left = 0;  ///< negative: unknown yet
 };
 
-/// "epoch 3/20 [======>   ]  67 %  loss 1.234  12,345 tokens/s  0:42 left" in at most `columns` characters:
-/// the bar takes what the rest leaves free.
+/// "epoch 3/20 [======>   ]  67 %  loss 1.234  12,345 tokens/s  0:42 left" in at most `columns` characters;
+/// the bar fills the space that the rest leaves.
 std::string progress_bar(const ProgressState& state, int columns);
 
 /// The same without the bar, for log files.
 std::string progress_line(const ProgressState& state);
 
-/// Shows the progress of one epoch on a stream, at most ten times a second on a terminal, every ten seconds
+/// Shows the progress of one epoch on a stream: at most ten times per second on a terminal, every ten seconds
 /// elsewhere.
 class Progress {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  /// `label` as in ProgressState; `total` batches to come; `stream` is asked whether it is a terminal.
+  /// `label` as in ProgressState; `total` batches; a bar is shown if `stream` is a terminal.
   Progress(std::string label, std::int64_t total, std::FILE* stream = stderr);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();
 
-  /// After each batch: its number of real target tokens and the mean loss of them.
+  /// Counts a batch: its target tokens, padding not included, and their mean loss.
   void batch(std::int64_t tokens, double loss);
 
-  /// Takes the bar off the terminal, so that other text can be printed; batch() brings it back.
+  /// Removes the bar from the terminal, so that other text can be printed; batch() shows it again.
   void clear();
 
   /// Mean loss over all tokens so far (0 if none).
   double loss() const;
 
-  /// Target tokens a second since the start.
+  /// Target tokens per second since the start.
   double tokens_per_s() const;
 
   std::int64_t tokens() const { return tokens_; }
@@ -59,8 +56,8 @@ class Progress {
   std::FILE* stream_;
   bool terminal_;
   bool shown_ = false;
-  Clock::time_point begin_;
-  Clock::time_point last_;
+  std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point last_;
   ProgressState state_;
   std::int64_t tokens_ = 0;
   double loss_sum_ = 0;

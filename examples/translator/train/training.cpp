@@ -4,21 +4,19 @@
 #include <csignal>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
+#include <rill/core/io/checkpoint.h>
 #include <rill/core/io/file.h>
 #include <rill/core/memory.h>
 #include <rill/core/random.h>
 #include <rill/optim/optim.h>
 #include <translator/data/encoded_pairs.h>
 #include <translator/data/fingerprint.h>
-#include <translator/evaluate/evaluate.h>
-#include <translator/model/json.h>
-#include <translator/train/checkpoint.h>
+#include <translator/evaluate/evaluation.h>
+#include <translator/text/json.h>
 #include <translator/train/progress.h>
 
 namespace translator {
@@ -40,87 +38,18 @@ nlohmann::json to_json(const TrainingOptions& o) {
 
 namespace {
 
-/// A number that another set of pairs would hardly have.
-std::uint64_t fingerprint(const EncodedPairs& train, const EncodedPairs& valid) {
+std::uint64_t data_fingerprint(const EncodedPairs& train, const EncodedPairs& valid) {
   Fingerprint print;
   for (const EncodedPairs* pairs : {&train, &valid}) {
-    for (const auto* side : {&pairs->sources, &pairs->targets}) {
-      print.add(std::uint64_t{side->size()});
-      for (const auto& sentence : *side) {
+    for (const auto* sentences : {&pairs->sources, &pairs->targets}) {
+      print.add(std::uint64_t{sentences->size()});
+      for (const auto& sentence : *sentences) {
         for (std::int64_t id : sentence) print.add(static_cast<std::uint64_t>(id));
       }
     }
   }
   return print.value();
 }
-
-nlohmann::json to_json(const EpochRecord& r) {
-  return {{"epoch", r.epoch},
-          {"train_loss", r.train_loss},
-          {"valid_loss", number_or_null(r.valid_loss)},
-          {"valid_bleu", number_or_null(r.valid_bleu)},
-          {"lr", r.lr},
-          {"tokens_per_s", r.tokens_per_s},
-          {"seconds", r.seconds},
-          {"skipped_steps", r.skipped_steps}};
-}
-
-EpochRecord epoch_record(const nlohmann::json& j) {
-  const auto number = [&](const char* name) { return j.at(name).is_null() ? NAN : j.at(name).get<double>(); };
-  return {j.at("epoch"), j.at("train_loss"),   number("valid_loss"), number("valid_bleu"),
-          j.at("lr"),    j.at("tokens_per_s"), j.at("seconds"),      j.at("skipped_steps")};
-}
-
-/// One run: what is trained, and where it stands.
-class Run {
- public:
-  Run(Model& model, std::span<const Pair> train, const std::vector<Pair>& valid,
-      const TrainingOptions& options, const std::filesystem::path& folder)
-      : model_(model),
-        valid_(valid),
-        options_(options),
-        folder_(folder),
-        pairs_(encode_pairs(train, model.languages().source, model.languages().target)),
-        identity_({{"model", translator::to_json(model.options())},
-                   {"training", translator::to_json(options)},
-                   {"data", fingerprint(pairs_, encode_pairs(valid, model.languages().source,
-                                                             model.languages().target))}}),
-        optimizer_(model.network().parameters(), {.lr = options.lr}),
-        schedule_(optimizer_, {.factor = 0.5, .patience = 0}) {
-    optimizer_.zero_grad();  // the model may come with some
-  }
-
-  void resume();
-  TrainingResult run();
-
- private:
-  bool train_epoch();
-  void finish_epoch(double train_loss, double tokens_per_s, double seconds);
-  void step(const PairBatch& batch, Progress& progress);
-  void write_log() const;
-  void save(double loss_sum, std::int64_t tokens, double seconds) const;
-  std::filesystem::path checkpoint() const { return folder_ / "checkpoint.safetensors"; }
-
-  Model& model_;
-  const std::vector<Pair>& valid_;
-  TrainingOptions options_;
-  std::filesystem::path folder_;
-  EncodedPairs pairs_;
-  nlohmann::json identity_;  // what must be the same when a run goes on
-  rill::optim::Adam optimizer_;
-  rill::optim::ReduceLROnPlateau schedule_;
-
-  std::int64_t epoch_ = 1;
-  std::size_t next_batch_ = 0;  // within the epoch
-  double loss_sum_ = 0;         // of the epoch so far, before an interruption
-  std::int64_t tokens_ = 0;
-  double seconds_ = 0;
-  double best_bleu_ = -1;
-  double best_loss_ = INFINITY;
-  bool trained_ = false;     // whether this run has made a step
-  std::int64_t waited_ = 0;  // epochs without a better loss or BLEU
-  TrainingResult result_;
-};
 
 std::int64_t target_tokens(const EncodedPairs& pairs) {
   std::int64_t sum = 0;
@@ -130,52 +59,101 @@ std::int64_t target_tokens(const EncodedPairs& pairs) {
 
 /// Throws unless a run began with the same model, options and data.
 void check_identity(const nlohmann::json& then, const nlohmann::json& now) {
-  for (const char* what : {"model", "training"}) {
-    rill::check(then.at(what) == now.at(what),
-                "--resume: the run began with {} options {}, now they are {}; give the same", what,
-                then.at(what).dump(), now.at(what).dump());
+  for (const char* part : {"model", "training"}) {
+    rill::check(then.at(part) == now.at(part),
+                "--resume: the run began with {} options {}, now they are {}; give the same", part,
+                then.at(part).dump(), now.at(part).dump());
   }
   rill::check(then.at("data") == now.at("data"),
               "--resume: the sentence pairs are not those the run began with; give the same files");
 }
 
-void Run::resume() {
-  rill::check(std::filesystem::exists(checkpoint()),
-              "{}: there is no checkpoint to go on from; train without --resume first",
-              checkpoint().string());
-  const Checkpoint saved = read_checkpoint(checkpoint());
-  const nlohmann::json& progress = saved.progress;
+/// The model being trained, its data, and the state of the run.
+class TrainingRun {
+ public:
+  TrainingRun(Translator& model, std::span<const Pair> train, const std::vector<Pair>& valid,
+              const TrainingOptions& options, const std::filesystem::path& folder);
+
+  void resume();
+  TrainingResult run();
+
+ private:
+  bool train_epoch();
+  void step(const PairBatch& batch, Progress& progress);
+  void finish_epoch(double seconds);
+  void save() const;
+  std::filesystem::path checkpoint_file() const { return folder_ / "checkpoint.safetensors"; }
+
+  Translator& model_;
+  const std::vector<Pair>& valid_;
+  const TrainingOptions options_;
+  const std::filesystem::path folder_;
+  const EncodedPairs pairs_;
+  const nlohmann::json identity_;  // must be the same when the run is resumed
+  rill::optim::Adam optimizer_;
+  rill::optim::ReduceLROnPlateau schedule_;
+
+  std::int64_t epoch_ = 1;
+  std::int64_t next_batch_ = 0;  // within the epoch
+  double loss_sum_ = 0;          // of the epoch so far
+  std::int64_t tokens_ = 0;
+  double seconds_ = 0;  // of the epoch, before an interruption
+  double best_bleu_ = -1;
+  double best_loss_ = INFINITY;
+  std::int64_t waited_ = 0;  // epochs without a better loss or BLEU
+  bool trained_ = false;     // whether this run has made a step
+  TrainingResult result_;
+  rill::Checkpoint checkpoint_;  // of the above
+};
+
+TrainingRun::TrainingRun(Translator& model, std::span<const Pair> train, const std::vector<Pair>& valid,
+                         const TrainingOptions& options, const std::filesystem::path& folder)
+    : model_(model),
+      valid_(valid),
+      options_(options),
+      folder_(folder),
+      pairs_(encode_pairs(train, model.languages().source, model.languages().target)),
+      identity_({{"model", translator::to_json(model.options())},
+                 {"training", translator::to_json(options)},
+                 {"data", data_fingerprint(pairs_, encode_pairs(valid, model.languages().source,
+                                                                model.languages().target))}}),
+      optimizer_(model.network().parameters(), {.lr = options.lr}),
+      schedule_(optimizer_, {.factor = 0.5, .patience = 0}) {
+  optimizer_.zero_grad();  // the model may have gradients
+  checkpoint_.add("model", model.network()).add("optimizer", optimizer_).add("schedule", schedule_);
+  checkpoint_.add("epoch", epoch_).add("next_batch", next_batch_);
+  checkpoint_.add("loss_sum", loss_sum_).add("tokens", tokens_).add("seconds", seconds_);
+  checkpoint_.add("best_bleu", best_bleu_).add("best_loss", best_loss_).add("waited", waited_);
+  checkpoint_.add("best_epoch", result_.best_epoch);
+}
+
+void TrainingRun::resume() {
+  const std::string name = checkpoint_file().string();
+  rill::check(std::filesystem::exists(checkpoint_file()),
+              "{}: there is no checkpoint to resume from; train without --resume first", name);
+  const rill::SafetensorsFile file = rill::load_safetensors(checkpoint_file());
   try {
-    check_identity(progress.at("identity"), identity_);
-    restore(saved, model_.network(), optimizer_, schedule_);
-    epoch_ = progress.at("epoch");
-    next_batch_ = progress.at("next_batch");
-    loss_sum_ = progress.at("loss_sum");
-    tokens_ = progress.at("tokens");
-    seconds_ = progress.at("seconds");
-    best_bleu_ = progress.at("best_bleu");
-    best_loss_ = progress.at("best_loss").is_null() ? INFINITY : progress.at("best_loss").get<double>();
-    waited_ = progress.at("waited");
-    result_.best_epoch = progress.at("best_epoch");
-    for (const auto& record : progress.at("history")) result_.history.push_back(epoch_record(record));
-  } catch (const nlohmann::json::exception& error) {
-    rill::fail("{}: the checkpoint is damaged: {}", checkpoint().string(), error.what());
+    check_identity(nlohmann::json::parse(file.metadata.at("identity")), identity_);
+    std::vector<EpochRecord> history;
+    for (const auto& record : nlohmann::json::parse(file.metadata.at("history"))) {
+      history.push_back(epoch_record_from_json(record));
+    }
+    checkpoint_.load_state(file.tensors);
+    result_.history = std::move(history);
+  } catch (const rill::Error& error) {
+    rill::fail("{}: {}", name, error.what());
+  } catch (const std::exception& error) {  // of JSON or the metadata
+    rill::fail("{}: this is no checkpoint of a training run, or it is damaged: {}", name, error.what());
   }
 }
 
-void Run::save(double loss_sum, std::int64_t tokens, double seconds) const {
+void TrainingRun::save() const {
   nlohmann::json history = nlohmann::json::array();
   for (const EpochRecord& record : result_.history) history.push_back(to_json(record));
-  nlohmann::json progress = {
-      {"identity", identity_},   {"epoch", epoch_},   {"next_batch", next_batch_},
-      {"loss_sum", loss_sum},    {"tokens", tokens},  {"seconds", seconds},
-      {"best_bleu", best_bleu_}, {"waited", waited_}, {"best_epoch", result_.best_epoch},
-      {"best_loss", best_loss_}, {"history", history}};
-  if (std::isinf(best_loss_)) progress["best_loss"] = nullptr;
-  save_checkpoint(checkpoint(), model_.network(), optimizer_, schedule_, progress);
+  checkpoint_.save(checkpoint_file(), {{"identity", identity_.dump()}, {"history", history.dump()}});
 }
 
-void Run::step(const PairBatch& batch, Progress& progress) {
+void TrainingRun::step(const PairBatch& batch, Progress& progress) {
   const rill::Tensor loss =
       model_.network().loss(batch.source, batch.source_lengths, batch.target_in, batch.target_out,
                             {.ignore_index = Vocabulary::pad, .label_smoothing = options_.label_smoothing});
@@ -183,29 +161,28 @@ void Run::step(const PairBatch& batch, Progress& progress) {
   optimizer_.step_clipped(options_.clip > 0 ? options_.clip : INFINITY);
   optimizer_.zero_grad();  // before validation and the next batch need the memory
   const double value = loss.item();
-  if (!std::isfinite(value)) return progress.batch(0, 0);  // nothing for the mean
+  if (!std::isfinite(value)) return progress.batch(0, 0);  // left out of the mean
   loss_sum_ += value * static_cast<double>(batch.tokens);
   tokens_ += batch.tokens;
   progress.batch(batch.tokens, value);
 }
 
-/// False when it was interrupted; the checkpoint holds what was trained then.
-bool Run::train_epoch() {
+/// False if it was interrupted; the checkpoint then holds the epoch so far.
+bool TrainingRun::train_epoch() {
   model_.network().train();
   rill::Rng order(options_.seed, static_cast<std::uint64_t>(epoch_));
   const std::vector<rill::nn::BatchIndices> batches =
       rill::nn::bucketed_batches(pairs_.lengths, {.batch_size = options_.batch}, order);
-  Progress progress(fmt::format("epoch {}/{}", epoch_, options_.epochs),
-                    static_cast<std::int64_t>(batches.size() - next_batch_));
-  for (; next_batch_ < batches.size(); ++next_batch_) {
+  Progress progress(fmt::format("epoch {}/{}", epoch_, options_.epochs), std::ssize(batches) - next_batch_);
+  for (; next_batch_ < std::ssize(batches); ++next_batch_) {
     if (stop_requested) {
-      // Without a step there is nothing that an earlier run's checkpoint should make way for.
-      if (trained_ || !std::filesystem::exists(checkpoint()))
-        save(loss_sum_, tokens_, seconds_ + progress.seconds());
+      seconds_ += progress.seconds();
+      // Without a step there is nothing worth replacing an earlier checkpoint.
+      if (trained_ || !std::filesystem::exists(checkpoint_file())) save();
       return false;
     }
     trained_ = true;
-    step(pair_batch(pairs_, batches[next_batch_]), progress);
+    step(pair_batch(pairs_, batches[static_cast<std::size_t>(next_batch_)]), progress);
   }
   const double seconds = seconds_ + progress.seconds();
   progress.clear();
@@ -213,16 +190,15 @@ bool Run::train_epoch() {
   rill::check(2 * tokens_ >= all,
               "train: the loss of epoch {} is finite for {} of {} tokens only; use a smaller --lr or --clip",
               epoch_, tokens_, all);
-  finish_epoch(loss_sum_ / static_cast<double>(std::max<std::int64_t>(tokens_, 1)),
-               static_cast<double>(tokens_) / seconds, seconds);
+  finish_epoch(seconds);
   return true;
 }
 
-void Run::finish_epoch(double train_loss, double tokens_per_s, double seconds) {
+void TrainingRun::finish_epoch(double seconds) {
   EpochRecord record{.epoch = epoch_,
-                     .train_loss = train_loss,
+                     .train_loss = loss_sum_ / static_cast<double>(std::max<std::int64_t>(tokens_, 1)),
                      .lr = optimizer_.lr(),
-                     .tokens_per_s = tokens_per_s,
+                     .tokens_per_s = static_cast<double>(tokens_) / seconds,
                      .seconds = seconds,
                      .skipped_steps = optimizer_.skipped_steps()};
   bool better = valid_.empty(), best = valid_.empty();
@@ -243,24 +219,10 @@ void Run::finish_epoch(double train_loss, double tokens_per_s, double seconds) {
   waited_ = better ? 0 : waited_ + 1;
   result_.history.push_back(record);
   ++epoch_;
-  next_batch_ = 0;
+  next_batch_ = tokens_ = 0;
   loss_sum_ = seconds_ = 0;
-  tokens_ = 0;
-  save(0, 0, 0);
-  write_log();
-}
-
-void Run::write_log() const {
-  std::string csv =
-      "epoch,train_loss,valid_loss,valid_perplexity,valid_bleu,lr,tokens_per_s,seconds,skipped_steps\n";
-  for (const EpochRecord& r : result_.history) {
-    const std::string valid = std::isnan(r.valid_loss) ? ",,"
-                                                       : fmt::format("{:.6f},{:.4f},{:.3f}", r.valid_loss,
-                                                                     std::exp(r.valid_loss), r.valid_bleu);
-    csv += fmt::format("{},{:.6f},{},{:.6g},{:.1f},{:.2f},{}\n", r.epoch, r.train_loss, valid, r.lr,
-                       r.tokens_per_s, r.seconds, r.skipped_steps);
-  }
-  rill::write_file_atomically(folder_ / "log.csv", csv);
+  save();
+  rill::write_file_atomically(folder_ / "log.csv", to_csv(result_.history));
 }
 
 void print_epoch(const EpochRecord& r, const TrainingOptions& options, bool validated, bool best) {
@@ -270,11 +232,11 @@ void print_epoch(const EpochRecord& r, const TrainingOptions& options, bool vali
              best ? "  *" : "");
 }
 
-TrainingResult Run::run() {
+TrainingResult TrainingRun::run() {
   while (epoch_ <= options_.epochs && waited_ < options_.patience) {
     if (!train_epoch()) {
       result_.interrupted = true;
-      // Half an epoch makes no model to replace another with, but is better than none.
+      // The model of half an epoch is not worth replacing another, but better than none.
       if (!std::filesystem::exists(folder_ / "model.safetensors")) model_.save(folder_);
       return result_;
     }
@@ -287,10 +249,11 @@ TrainingResult Run::run() {
 
 }  // namespace
 
-TrainingResult train(Model& model, std::vector<Pair> train, const std::vector<Pair>& valid,
-                     const TrainingOptions& options, const std::filesystem::path& folder, bool resume) {
-  Run run(model, train, valid, options, folder);
-  std::vector<Pair>().swap(train);  // from here on ids are enough; = {} would keep the place
+TrainingResult train_translator(Translator& model, std::vector<Pair> train, const std::vector<Pair>& valid,
+                                const TrainingOptions& options, const std::filesystem::path& folder,
+                                bool resume) {
+  TrainingRun run(model, train, valid, options, folder);
+  std::vector<Pair>().swap(train);  // only ids are needed from here on; = {} would keep the capacity
   rill::memory::trim();
   if (resume) run.resume();
   return run.run();

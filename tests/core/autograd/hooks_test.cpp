@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <memory>
+
 #include <rill/core/core.h>
 
 using rill::Tensor;
@@ -83,6 +85,82 @@ TEST_CASE("hooks: one may register others, which begin with the next pass") {
   CHECK(heard == 0);
   rill::sum(x).backward();
   CHECK(heard == 9);
+}
+
+TEST_CASE("hooks: those that hooks of other tensors register begin with the next pass too") {
+  Tensor x = leaf({1});
+  const Tensor y = x * 2.0, z = y * 3.0;
+  int early = 0, late = 0;
+  const auto count = [](int& n) { return [&n](const Tensor&) { return ++n, Tensor(); }; };
+  for (const Tensor& t : {x, y}) t.register_hook(count(early));
+  z.register_hook([&](const Tensor&) {
+    for (const Tensor& t : {x, y, z}) t.register_hook(count(late));
+    return Tensor();
+  });
+  rill::backward(z, {.keep = true});
+  CHECK(early == 2);
+  CHECK(late == 0);
+  rill::backward(z);
+  CHECK(early == 4);
+  CHECK(late == 3);
+}
+
+TEST_CASE("hooks: one registered during a pass runs in a pass within that pass") {
+  Tensor x = leaf({1}), other = leaf({1});
+  const Tensor y = x * 2.0, inner = rill::sum(other);
+  int heard = 0;
+  y.register_hook([&](const Tensor&) {
+    other.register_hook([&](const Tensor&) { return ++heard, Tensor(); });
+    inner.backward();
+    return Tensor();
+  });
+  rill::sum(y).backward();
+  CHECK(heard == 1);
+}
+
+TEST_CASE(
+    "hooks: a result drops its hooks when backward has freed its graph, even one that holds the result") {
+  Tensor x = leaf({1, 2});
+  const auto token = std::make_shared<int>(0);
+  const auto step = [&] {
+    const Tensor y = x * 2.0;
+    y.register_hook([y, token](const Tensor& g) { return g * y.detach(); });
+    rill::sum(y).backward();
+  };
+  step();
+  CHECK(x.grad().to_vector() == std::vector<double>{4, 8});
+  const std::int64_t before = rill::memory::stats().live_bytes;
+  for (int i = 0; i < 10; ++i) step();
+  CHECK(rill::memory::stats().live_bytes == before);
+  CHECK(token.use_count() == 1);
+
+  const Tensor y = rill::exp(x);
+  rill::sum(y).backward();
+  CHECK_THROWS_WITH(y.register_hook([](const Tensor& g) { return g; }),
+                    "register_hook: the graph of 'exp' was freed by an earlier backward; register before "
+                    "it, or pass {.keep = true} there");
+}
+
+TEST_CASE("hooks: a leaf's hook that holds its data is freed with the leaf") {
+  const auto token = std::make_shared<int>(0);
+  {
+    const Tensor x = leaf({1});
+    x.register_hook([data = x.detach(), token](const Tensor& g) { return g + data; });
+    rill::sum(x).backward();
+    CHECK(x.grad().item() == 2);
+  }
+  CHECK(token.use_count() == 1);
+}
+
+TEST_CASE("hooks: one that runs the graph it was called from is an error") {
+  Tensor x = leaf({1});
+  const Tensor y = rill::exp(x), z = rill::sum(y), again = rill::sum(y);
+  y.register_hook([&](const Tensor&) {
+    again.backward();
+    return Tensor();
+  });
+  CHECK_THROWS_WITH(z.backward(),
+                    "backward: 'exp' is running; neither its hooks nor its backward function may run it");
 }
 
 TEST_CASE("hooks: a gradient changed in place is an error, since others may share it") {

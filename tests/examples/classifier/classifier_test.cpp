@@ -4,9 +4,9 @@
 
 #include <zlib.h>
 
-#include <classifier/data.h>
+#include <classifier/datasets.h>
+#include <classifier/fit.h>
 #include <classifier/idx.h>
-#include <classifier/training.h>
 #include <examples/temporary_folder.h>
 #include <rill/core/core.h>
 
@@ -28,20 +28,21 @@ void write(const std::filesystem::path& path, const Bytes& bytes) {
 
 }  // namespace
 
-TEST_CASE("classifier: IDX files are read, packed or not") {
+TEST_CASE("classifier: IDX files are read, compressed or not") {
   const TemporaryFolder folder;
   const Bytes file = idx({2, 1, 3}, {0, 128, 255, 1, 2, 3});
   write(folder.path() / "plain", file);
-  gzFile packed = gzopen((folder.path() / "packed.gz").c_str(), "wb");
-  gzwrite(packed, file.data(), static_cast<unsigned>(file.size()));
-  gzclose(packed);
-  for (const char* name : {"plain", "packed.gz"}) {
+  gzFile compressed = gzopen((folder.path() / "compressed.gz").c_str(), "wb");
+  gzwrite(compressed, file.data(), static_cast<unsigned>(file.size()));
+  gzclose(compressed);
+  for (const char* name : {"plain", "compressed.gz"}) {
     const classifier::Idx read = classifier::read_idx(folder.path() / name);
     CHECK(read.sizes == std::vector<std::int64_t>{2, 1, 3});
     CHECK(read.bytes == Bytes{0, 128, 255, 1, 2, 3});
   }
   write(folder.path() / "labels", idx({2}, {7, 0}));
-  const classifier::Data data = classifier::read_images(folder.path() / "plain", folder.path() / "labels", 4);
+  const classifier::Dataset data =
+      classifier::read_images(folder.path() / "plain", folder.path() / "labels", 4);
   CHECK(data.x.shape() == rill::Shape{2, 1, 4});
   CHECK(data.x.to_vector()[2] == 1);
   CHECK(data.x.to_vector()[3] == 0);
@@ -55,7 +56,7 @@ TEST_CASE("classifier: bad IDX files are errors that name the file") {
     CHECK_THROWS_WITH_AS(classifier::read_idx(folder.path() / "bad"), doctest::Contains(why), rill::Error);
   };
   refuses({}, "ends 4 bytes early");
-  refuses({1, 2, 3, 4}, "no IDX file");
+  refuses({1, 2, 3, 4}, "not an IDX file");
   refuses({0, 0, 13, 1, 0, 0, 0, 1, 0, 0, 0, 0}, "elements of type 0xd");
   refuses(idx({3}, {1, 2}), "ends 1 bytes early");
   refuses(idx({1}, {1, 2}), "longer than its sizes say");
@@ -68,9 +69,9 @@ TEST_CASE("classifier: bad IDX files are errors that name the file") {
                     doctest::Contains("2 images"));
 }
 
-TEST_CASE("classifier: the adding problem marks one number in each half and asks for their sum") {
+TEST_CASE("classifier: the adding problem marks one number in each half and is labelled by their sum") {
   rill::Rng rng(3);
-  const classifier::Data data = classifier::adding_problem(20, 7, rng);
+  const classifier::Dataset data = classifier::adding_problem(20, 7, rng);
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const rill::Tensor numbers = data.x.select(0, i).select(1, 0), marks = data.x.select(0, i).select(1, 1);
     CHECK(rill::sum(marks).item() == 2);
@@ -81,18 +82,19 @@ TEST_CASE("classifier: the adding problem marks one number in each half and asks
   CHECK_THROWS_AS(classifier::adding_problem(1, 1, rng), rill::Error);
 }
 
-TEST_CASE("classifier: both cells learn to tell rising from falling sequences, of true lengths") {
+TEST_CASE("classifier: both cells learn to tell rising from falling sequences, also when padded") {
   for (const auto cell : {rill::nn::Cell::gru, rill::nn::Cell::rau}) {
     rill::Rng rng(1);
-    classifier::Data data{rill::zeros({64, 6, 1}), rill::zeros({64}, rill::int64)};
+    classifier::Dataset data{rill::zeros({64, 6, 1}), rill::zeros({64}, rill::int64)};
     for (std::int64_t i = 0; i < 64; ++i) {
       data.y.mutable_data<std::int64_t>()[i] = i % 2;
       for (int t = 0; t < 6; ++t)
         data.x.mutable_data<float>()[i * 6 + t] = static_cast<float>((i % 2 ? t : 5 - t) + rng.uniform()) / 6;
     }
-    classifier::Model model({.cell = cell, .input_size = 1, .hidden_size = 8, .output_size = 2}, rng);
+    classifier::SequenceClassifier model({.cell = cell, .input_size = 1, .hidden_size = 8, .output_size = 2},
+                                         rng);
     const classifier::Score score =
-        classifier::train(model, data, data, {.epochs = 20, .batch = 16, .lr = 2e-2});
+        classifier::fit(model, data, data, {.epochs = 20, .batch = 16, .lr = 2e-2});
     CHECK(score.accuracy > 0.95);
     const rill::Tensor padded = rill::cat({data.x, rill::ones({64, 3, 1})}, 1);
     const rill::Tensor lengths = rill::full({64}, 6, rill::int64);

@@ -15,7 +15,7 @@ class Slope final : public rill::nn::Module {
 
   // x [T, B, 1] -> scores [B, 2].
   rill::Tensor operator()(const rill::Tensor& x) const { return score_(gru_(x).output.select(0, -1)); }
-  void members(rill::nn::Members& m) const override { m("gru", gru_)("score", score_); }
+  void members(rill::nn::Members& m) override { m("gru", gru_)("score", score_); }
 
  private:
   rill::nn::GRU gru_;

@@ -140,7 +140,7 @@ TEST_CASE("attention: a row alone gives the bits it has in a batch") {
   const Tensor outputs = randn({6, 3, 8}, rng), hidden = randn({3, 8}, rng);
   const nn::Memory all = attention.prepare(outputs, tensor<std::int64_t>({6, 3, 5}));
   const nn::Memory one = all.rows(tensor<std::int64_t>({1, 1}));
-  const Tensor query = matmul(hidden, attention.query_weight());
+  const Tensor query = matmul(hidden, attention.stored_weight().narrow(0, 0, hidden.size(1)));
   const nn::Attended among = nn::additive_attention(query, attention.v(), all);
   const nn::Attended twice = nn::additive_attention(query.narrow(0, 1, 1).expand({2, 8}), attention.v(), one);
   CHECK(twice.context.select(0, 1).to_vector() == among.context.select(0, 1).to_vector());
@@ -182,7 +182,9 @@ TEST_CASE("attention: parts that do not fit each other are an error that names b
                        "attention: lengths are int64 [2], the encoder outputs [5, 3, 6]; pass int64 [3]",
                        Error);
   CHECK_THROWS_WITH_AS(attention(zeros({3, 4}, float64), memory),
-                       "matmul: dtypes float64 and float32 differ; use .to(float64)", Error);
+                       "attention: encoder outputs or hidden are float64, the parameters float32; use "
+                       ".to(float32)",
+                       Error);
   nn::Memory other = memory;
   other.keys = zeros({5, 3, 7});
   CHECK_THROWS_AS(attention(zeros({3, 4}), other), Error);

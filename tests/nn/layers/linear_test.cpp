@@ -66,6 +66,7 @@ TEST_CASE("linear: the gradient of the named weight is that of the stored array"
   const Tensor x = randn({4, 3}, rng);
   sum(square(layer(x))).backward();
   CHECK(layer.parameters()[0].shape() == Shape{3, 2});
+  CHECK(layer.parameters()[0].grad().is_contiguous());
   CHECK(largest_difference(layer.parameters()[0].grad().t(), layer.weight().grad()) == 0);
   CHECK(amax(abs(layer.weight().grad())).item() > 0);
 }
@@ -81,6 +82,11 @@ TEST_CASE("linear: a weight may be shared with an embedding") {
   const Tensor once = embedding.weight().grad().clone();
   sum(embedding(tensor<std::int64_t>({0, 0}))).backward();
   CHECK(embedding.weight().grad().select(0, 0).to_vector()[0] == doctest::Approx(once.to_vector()[0] + 2));
+  nn::Linear another({.in_features = 3, .out_features = 7}, rng);
+  another.tie_weight(nn::Linear({.in_features = 3, .out_features = 7}, rng).weight());
+  layer.tie_weight(another.weight());
+  CHECK(layer.parameters()[0].ref() == another.parameters()[0].ref());
+  CHECK(largest_difference(layer(x) - layer.bias(), another(x) - another.bias()) < 1e-6);
   check_error(
       [&] {
         layer.tie_weight(zeros({3, 7}));

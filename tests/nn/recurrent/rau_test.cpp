@@ -32,24 +32,6 @@ TEST_CASE("rau: sizes of output and last states, batch first") {
   CHECK(deep(random({6, 2, 4}, 3)).h_n.shape() == Shape{6, 2, 5});
 }
 
-TEST_CASE("rau: layers and a cell give the states that the definition gives") {
-  Rng rng(5);
-  nn::RAU rau({.input_size = 4, .hidden_size = 5, .num_layers = 2, .bidirectional = true}, rng);
-  const Tensor x = random({6, 3, 4}, 7), h0 = random({4, 3, 5}, 8), lengths = tensor<std::int64_t>({6, 2, 4});
-  const auto first = nn::reference::rau(x, rau.weights(0), {.h0 = h0.narrow(0, 0, 2), .lengths = lengths});
-  const auto second =
-      nn::reference::rau(first.output, rau.weights(1), {.h0 = h0.narrow(0, 2, 2), .lengths = lengths});
-  const auto got = rau(x, {.h0 = h0, .lengths = lengths});
-  CHECK(largest_difference(got.output, second.output) < 1e-6);
-  CHECK(largest_difference(got.h_n, cat({first.h_n, second.h_n})) < 1e-6);
-
-  const nn::RAUCell cell({.input_size = 4, .hidden_size = 5}, rng);
-  const Tensor h = random({3, 5}, 9);
-  CHECK(largest_difference(cell(x.select(0, 0), h),
-                           nn::reference::rau_step(x.select(0, 0), h, cell.weights())) < 1e-6);
-  CHECK(largest_difference(cell(x.select(0, 0)), cell(x.select(0, 0), zeros({3, 5}))) == 0);
-}
-
 TEST_CASE("rau: each gate's weight is orthogonal at first, biases are zero") {
   Rng rng(3);
   const nn::RAU rau({.input_size = 4, .hidden_size = 6}, rng);
@@ -86,14 +68,4 @@ TEST_CASE("rau: names and shapes of the parameters") {
   const nn::RAUCell plain({.input_size = 4, .hidden_size = 5, .bias = false}, rng);
   CHECK(plain.named_parameters().size() == 9);
   CHECK(plain.num_parameters() == 4 * (4 * 5) + 5 * (5 * 5));
-}
-
-TEST_CASE("rau: a weight of the attention gate that does not fit or is missing is an error") {
-  Rng rng(3);
-  nn::RauWeights wrong = nn::RAUCell({.input_size = 4, .hidden_size = 5}, rng).weights();
-  const auto run = [&] { nn::rau_sequence(zeros({2, 3, 4}), std::span(&wrong, 1)); };
-  wrong.aa = zeros({5, 4});
-  test::check_error(run, "rau: the weight_aa is [5, 4]; it needs [5, 5]");
-  wrong.aa = Tensor();
-  test::check_error(run, "rau: weight_aa is missing");
 }

@@ -1,4 +1,4 @@
-// What GRU and RAU have in common: the same cases for both.
+// What all units have in common: the same cases for each.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -6,15 +6,17 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rill/core/core.h>
 #include <rill/nn/init.h>
-#include <rill/nn/recurrent/gru.h>
-#include <rill/nn/recurrent/rau.h>
+#include <rill/nn/recurrent/recurrent.h>
+#include <rill/nn/recurrent/unit.h>
 #include <support/expect.h>
 #include <support/gradcheck_table.h>
 #include <support/same.h>
@@ -28,31 +30,18 @@ using test::same;
 using Tensors = std::vector<Tensor>;
 
 struct Gru {
-  static constexpr const char* name = "gru";
-  static constexpr const char* inner_weight = "weight_hh_l0";
-  using Layers = nn::GRU;
-  using Cell = nn::GRUCell;
-  using Weights = nn::GruWeights;
+  static constexpr nn::Cell cell = nn::Cell::gru;
+  static constexpr const char* weight = "weight_hh_l0";
+};
 
-  static std::array<Shape, 2> rest(std::int64_t hidden) { return {Shape{3 * hidden}, Shape{3 * hidden}}; }
-  static constexpr std::array<bool, 2> rest_is_bias{true, true};
-  static constexpr std::int64_t gates = 3;
-  static nn::SequenceOutput fused(const auto&... a) { return nn::gru_sequence(a...); }
-  static nn::SequenceOutput composed(const auto&... a) { return nn::reference::gru(a...); }
+struct Lstm {
+  static constexpr nn::Cell cell = nn::Cell::lstm;
+  static constexpr const char* weight = "weight_hh_l0";
 };
 
 struct Rau {
-  static constexpr const char* name = "rau";
-  static constexpr const char* inner_weight = "cells.0.weight_aa";
-  using Layers = nn::RAU;
-  using Cell = nn::RAUCell;
-  using Weights = nn::RauWeights;
-
-  static std::array<Shape, 2> rest(std::int64_t hidden) { return {Shape{hidden, hidden}, Shape{4 * hidden}}; }
-  static constexpr std::array<bool, 2> rest_is_bias{false, true};
-  static constexpr std::int64_t gates = 4;
-  static nn::SequenceOutput fused(const auto&... a) { return nn::rau_sequence(a...); }
-  static nn::SequenceOutput composed(const auto&... a) { return nn::reference::rau(a...); }
+  static constexpr nn::Cell cell = nn::Cell::rau;
+  static constexpr const char* weight = "cells.0.weight_aa";
 };
 
 /// One setting of a layer: what its inputs are.
@@ -64,43 +53,47 @@ struct Layer {
   std::vector<std::int64_t> lengths = {};
 };
 
-/// The inputs of a sequence in one list: x, h0, then each direction's four weights, small enough for states
-/// that do not run away from each other over many steps.
-template <class Unit>
-Tensors inputs_of(const Layer& l) {
+/// The inputs of a sequence in one list: x, h0, c0, then each direction's five weights (undefined where the
+/// unit has none), small enough for states that do not run away from each other over many steps.
+Tensors inputs_of(nn::Cell cell, const Layer& l) {
+  const nn::detail::Unit& unit = nn::detail::unit_of(cell);
   std::uint64_t seed = 1;
   const double bound = 1.5 / std::sqrt(static_cast<double>(l.hidden));
   const auto next = [&](const Shape& shape, bool wanted = true) {
     return wanted ? test::input_between(shape, -bound, bound, seed++) : Tensor();
   };
-  Tensors in{next({l.steps, l.batch, l.input}), next({l.directions, l.batch, l.hidden}, l.h0)};
+  const Shape states{l.directions, l.batch, l.hidden};
+  const std::int64_t width = unit.gates * l.hidden;
+  Tensors in{next({l.steps, l.batch, l.input}), next(states, l.h0), next(states, l.h0 && unit.states == 2)};
   for (std::int64_t d = 0; d < l.directions; ++d) {
-    in.push_back(next({l.input, Unit::gates * l.hidden}));
-    in.push_back(next({l.hidden, Unit::gates * l.hidden}));
-    for (std::size_t i = 0; i < 2; ++i) {
-      in.push_back(next(Unit::rest(l.hidden)[i], l.bias || !Unit::rest_is_bias[i]));
-    }
+    in.push_back(next({l.input, width}));
+    in.push_back(next({l.hidden, width}));
+    in.push_back(next({width}, l.bias));
+    in.push_back(next({width}, l.bias && unit.biases == 2));
+    in.push_back(next({l.hidden, l.hidden}, unit.has_inner()));
   }
   return in;
 }
 
+using Sequence = nn::RecurrentOutput (*)(nn::Cell, const Tensor&, std::span<const nn::RecurrentWeights>,
+                                         const nn::RecurrentInputs&);
+
 /// A function of that list from one that takes weights and sequences.
-template <class Unit, class F>
-GradcheckFunction layer_function(const Layer& l, F f) {
+GradcheckFunction layer_function(nn::Cell cell, const Layer& l, Sequence f) {
   const Tensor lengths = l.lengths.empty() ? Tensor() : tensor(l.lengths, {l.batch});
-  return [f, lengths](const Tensors& in) {
-    std::vector<typename Unit::Weights> w;
-    for (std::size_t i = 2; i < in.size(); i += 4) w.push_back({in[i], in[i + 1], in[i + 2], in[i + 3]});
-    const nn::SequenceOutput out = f(in[0], w, nn::SequenceInputs{.h0 = in[1], .lengths = lengths});
-    return Tensors{out.output, out.h_n};
+  return [cell, f, lengths](const Tensors& in) {
+    std::vector<nn::RecurrentWeights> w;
+    for (std::size_t i = 3; i < in.size(); i += 5)
+      w.push_back({in[i], in[i + 1], in[i + 2], in[i + 3], in[i + 4]});
+    const auto [output, last] = f(cell, in[0], w, {.state = {in[1], in[2]}, .lengths = lengths});
+    return last.c.defined() ? Tensors{output, last.h, last.c} : Tensors{output, last.h};
   };
 }
 
 template <class Unit>
-void same_layer(const Layer& l, const test::SameOptions& options = {}) {
-  same(layer_function<Unit>(l, [](const auto&... a) { return Unit::fused(a...); }),
-       layer_function<Unit>(l, [](const auto&... a) { return Unit::composed(a...); }), inputs_of<Unit>(l),
-       options);
+void same_layer(const Layer& l) {
+  same(layer_function(Unit::cell, l, nn::recurrent_sequence),
+       layer_function(Unit::cell, l, nn::reference::recurrent_sequence), inputs_of(Unit::cell, l));
 }
 
 Tensor random(const Shape& shape, std::uint64_t seed) {
@@ -109,44 +102,56 @@ Tensor random(const Shape& shape, std::uint64_t seed) {
 }
 
 template <class Unit>
-typename Unit::Layers small_layer(std::int64_t input = 4, std::int64_t hidden = 5) {
+nn::Recurrent make_layers(const nn::RecurrentLayersOptions& options) {
   Rng rng(3);
-  return typename Unit::Layers({.input_size = input, .hidden_size = hidden}, rng);
+  return nn::Recurrent({.cell = Unit::cell, .layers = options}, rng);
 }
 
 template <class Unit>
-typename Unit::Layers deep_layers() {
-  Rng rng(3);
-  return
-      typename Unit::Layers({.input_size = 4, .hidden_size = 5, .num_layers = 2, .bidirectional = true}, rng);
+nn::Recurrent small_layer(std::int64_t input = 4, std::int64_t hidden = 5) {
+  return make_layers<Unit>({.input_size = input, .hidden_size = hidden});
+}
+
+/// A random state of a unit; c is undefined where it has none.
+template <class Unit>
+nn::RecurrentState random_state(const Shape& shape) {
+  return {random(shape, 1), nn::detail::unit_of(Unit::cell).states == 2 ? random(shape, 2) : Tensor()};
+}
+
+template <class F>
+void for_each_state(const nn::RecurrentState& a, const nn::RecurrentState& b, F&& f) {
+  f(a.h, b.h);
+  REQUIRE(a.c.defined() == b.c.defined());
+  if (a.c.defined()) f(a.c, b.c);
 }
 
 }  // namespace
 
 TYPE_TO_STRING(Gru);
+TYPE_TO_STRING(Lstm);
 TYPE_TO_STRING(Rau);
 
 TEST_CASE_TEMPLATE("recurrent: the op equals its definition for one step, one sequence and many", Unit, Gru,
-                   Rau) {
+                   Lstm, Rau) {
   same_layer<Unit>({.steps = 1, .batch = 3, .input = 4, .hidden = 5});
   same_layer<Unit>({.steps = 6, .batch = 1, .input = 3, .hidden = 4});
   same_layer<Unit>({.steps = 4, .batch = 3, .input = 2, .hidden = 7});
   same_layer<Unit>({.steps = 3, .batch = 2, .input = 5, .hidden = 1});
 }
 
-TEST_CASE_TEMPLATE("recurrent: the op equals its definition without biases and first states", Unit, Gru,
+TEST_CASE_TEMPLATE("recurrent: the op equals its definition without biases and first states", Unit, Gru, Lstm,
                    Rau) {
   same_layer<Unit>({.steps = 4, .batch = 3, .input = 2, .hidden = 5, .bias = false});
   same_layer<Unit>({.steps = 4, .batch = 3, .input = 2, .hidden = 5, .h0 = false});
   same_layer<Unit>({.steps = 1, .batch = 2, .input = 2, .hidden = 3, .bias = false, .h0 = false});
 }
 
-TEST_CASE_TEMPLATE("recurrent: the op equals its definition in both directions", Unit, Gru, Rau) {
+TEST_CASE_TEMPLATE("recurrent: the op equals its definition in both directions", Unit, Gru, Lstm, Rau) {
   same_layer<Unit>({.steps = 5, .batch = 3, .input = 4, .hidden = 3, .directions = 2});
   same_layer<Unit>({.steps = 1, .batch = 2, .input = 4, .hidden = 3, .directions = 2, .h0 = false});
 }
 
-TEST_CASE_TEMPLATE("recurrent: the op equals its definition for ragged batches in any order", Unit, Gru,
+TEST_CASE_TEMPLATE("recurrent: the op equals its definition for ragged batches in any order", Unit, Gru, Lstm,
                    Rau) {
   Layer l{.steps = 5, .batch = 4, .input = 3, .hidden = 4, .lengths = {2, 5, 1, 3}};
   same_layer<Unit>(l);
@@ -160,8 +165,8 @@ TEST_CASE_TEMPLATE("recurrent: the op equals its definition for ragged batches i
   same_layer<Unit>({.steps = 3, .batch = 2, .input = 2, .hidden = 3, .lengths = {0, 0}});
 }
 
-TEST_CASE_TEMPLATE("recurrent: the op equals its definition when it is shared out to threads", Unit, Gru,
-                   Rau) {
+TEST_CASE_TEMPLATE("recurrent: the op equals its definition when threads take chunks of the batch", Unit, Gru,
+                   Lstm, Rau) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t b = 0; b < 40; ++b) lengths.push_back(1 + b * 7 % 30);
   same_layer<Unit>({.steps = 30, .batch = 40, .input = 20, .hidden = 40});
@@ -170,38 +175,40 @@ TEST_CASE_TEMPLATE("recurrent: the op equals its definition when it is shared ou
 }
 
 TEST_CASE_TEMPLATE("recurrent: the op equals its definition for batches and sequences of no size", Unit, Gru,
-                   Rau) {
+                   Lstm, Rau) {
   same_layer<Unit>({.steps = 0, .batch = 2, .input = 3, .hidden = 4});
   same_layer<Unit>({.steps = 3, .batch = 0, .input = 3, .hidden = 4, .directions = 2});
   same_layer<Unit>({.steps = 2, .batch = 2, .input = 0, .hidden = 3});
 }
 
-TEST_CASE_TEMPLATE("recurrent: ragged lengths equal separate sequences", Unit, Gru, Rau) {
-  const auto layers = deep_layers<Unit>();
+TEST_CASE_TEMPLATE("recurrent: ragged lengths equal separate sequences", Unit, Gru, Lstm, Rau) {
+  const auto layers =
+      make_layers<Unit>({.input_size = 4, .hidden_size = 5, .num_layers = 2, .bidirectional = true});
   const Tensor x = random({6, 3, 4}, 7);
   const std::vector<std::int64_t> lengths{2, 6, 3};
-  const auto [output, h_n] = layers(x, {.lengths = tensor(lengths, {3})});
+  const auto [output, last] = layers(x, {.lengths = tensor(lengths, {3})});
   for (std::int64_t b = 0; b < 3; ++b) {
     const std::int64_t n = lengths[static_cast<std::size_t>(b)];
     const auto alone = layers(x.narrow(1, b, 1).narrow(0, 0, n));
     CHECK(largest_difference(output.narrow(1, b, 1).narrow(0, 0, n), alone.output) < 1e-6);
-    CHECK(largest_difference(h_n.narrow(1, b, 1), alone.h_n) < 1e-6);
+    for_each_state(last, alone.last, [&](const Tensor& together, const Tensor& one) {
+      CHECK(largest_difference(together.narrow(1, b, 1), one) < 1e-6);
+    });
     const auto padding = output.narrow(1, b, 1).narrow(0, n, 6 - n).to_vector();
     CHECK(std::all_of(padding.begin(), padding.end(), [](double v) { return v == 0; }));
   }
 }
 
 TEST_CASE_TEMPLATE("recurrent: what lies past the lengths changes nothing, not even what is not a number",
-                   Unit, Gru, Rau) {
-  Rng rng(3);
-  const typename Unit::Layers layer({.input_size = 4, .hidden_size = 5, .bidirectional = true}, rng);
+                   Unit, Gru, Lstm, Rau) {
+  const auto layer = make_layers<Unit>({.input_size = 4, .hidden_size = 5, .bidirectional = true});
   const Tensor lengths = tensor<std::int64_t>({2, 4, 0});
   const Tensor x = random({4, 3, 4}, 7);
   Tensor junk = x.clone();
   junk.narrow(0, 2, 2).select(1, 0).fill_(std::numeric_limits<double>::quiet_NaN());
   junk.select(1, 2).fill_(std::numeric_limits<double>::infinity());
   junk.set_requires_grad();
-  const auto [output, h_n] = layer(junk, {.lengths = lengths});
+  const auto [output, last] = layer(junk, {.lengths = lengths});
   CHECK(largest_difference(output, layer(x, {.lengths = lengths}).output) == 0);
   sum(output).backward();
   CHECK(test::all_finite(junk.grad()));
@@ -209,31 +216,46 @@ TEST_CASE_TEMPLATE("recurrent: what lies past the lengths changes nothing, not e
   CHECK(sum(abs(junk.grad().narrow(0, 2, 2).select(1, 0))).item() == 0);
 }
 
-TEST_CASE_TEMPLATE("recurrent: a sequence without steps keeps its first state", Unit, Gru, Rau) {
+TEST_CASE_TEMPLATE("recurrent: a sequence without steps keeps its initial state", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>(2, 3);
-  const Tensor h0 = random({1, 2, 3}, 1);
-  const auto some = layer(random({4, 2, 2}, 2), {.h0 = h0, .lengths = tensor<std::int64_t>({0, 4})});
-  CHECK(largest_difference(some.h_n.select(1, 0), h0.select(1, 0)) == 0);
+  const nn::RecurrentState initial = random_state<Unit>({1, 2, 3});
+  const auto some = layer(random({4, 2, 2}, 2), {.state = initial, .lengths = tensor<std::int64_t>({0, 4})});
   CHECK(sum(abs(some.output.select(1, 0))).item() == 0);
-  const auto none = layer(zeros({0, 2, 2}), {.h0 = h0});
+  for_each_state(some.last, initial, [](const Tensor& last, const Tensor& first) {
+    CHECK(largest_difference(last.select(1, 0), first.select(1, 0)) == 0);
+  });
+  const auto none = layer(zeros({0, 2, 2}), {.state = initial});
   CHECK(none.output.shape() == Shape{0, 2, 3});
-  CHECK(largest_difference(none.h_n, h0) == 0);
+  for_each_state(none.last, initial, [](const Tensor& last, const Tensor& first) {
+    CHECK(largest_difference(last, first) == 0);
+  });
 }
 
 TEST_CASE_TEMPLATE("recurrent: batch first is the same with the first two dimensions exchanged", Unit, Gru,
-                   Rau) {
-  Rng one(3), two(3);
-  using Layers = typename Unit::Layers;
-  const Layers time_first({.input_size = 4, .hidden_size = 5, .num_layers = 2}, one);
-  const Layers batch_first({.input_size = 4, .hidden_size = 5, .num_layers = 2, .batch_first = true}, two);
+                   Lstm, Rau) {
+  const auto time_first = make_layers<Unit>({.input_size = 4, .hidden_size = 5, .num_layers = 2}),
+             batch_first =
+                 make_layers<Unit>({.input_size = 4, .hidden_size = 5, .num_layers = 2, .batch_first = true});
   const Tensor x = random({6, 3, 4}, 7);
   const auto a = time_first(x), b = batch_first(x.transpose(0, 1).contiguous());
   CHECK(b.output.shape() == Shape{3, 6, 5});
   CHECK(largest_difference(a.output.transpose(0, 1), b.output) == 0);
-  CHECK(largest_difference(a.h_n, b.h_n) == 0);
+  for_each_state(a.last, b.last,
+                 [](const Tensor& p, const Tensor& q) { CHECK(largest_difference(p, q) == 0); });
 }
 
-TEST_CASE_TEMPLATE("recurrent: a kept graph gives the same gradients again", Unit, Gru, Rau) {
+TEST_CASE_TEMPLATE("recurrent: the rows of a state are those of its sequences", Unit, Gru, Lstm, Rau) {
+  const nn::RecurrentState state = random_state<Unit>({2, 3, 4});
+  const nn::RecurrentState picked = state.rows(tensor<std::int64_t>({2, 0, 2, 2}));
+  CHECK(state.batch() == 3);
+  CHECK(picked.batch() == 4);
+  for_each_state(picked, state, [](const Tensor& p, const Tensor& q) {
+    CHECK(largest_difference(p.select(1, 1), q.select(1, 0)) == 0);
+    CHECK(largest_difference(p.select(1, 3), q.select(1, 2)) == 0);
+  });
+}
+
+TEST_CASE_TEMPLATE("recurrent: a kept graph gives the same gradients again", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>();
   const Tensor loss = sum(square(layer(random({6, 3, 4}, 7)).output));
   std::vector<Tensor> first;
@@ -249,24 +271,24 @@ TEST_CASE_TEMPLATE("recurrent: a kept graph gives the same gradients again", Uni
 }
 
 TEST_CASE_TEMPLATE("recurrent: a state or weight changed in place before the gradient is an error", Unit, Gru,
-                   Rau) {
+                   Lstm, Rau) {
   const auto layer = small_layer<Unit>(2, 3);
   const auto out = layer(random({4, 2, 2}, 2));
   SUBCASE("state") { out.output.detach().fill_(1); }
-  SUBCASE("weight") { nn::init::zeros_(layer.parameter(Unit::inner_weight)); }
+  SUBCASE("weight") { nn::init::zeros_(layer.parameter(Unit::weight)); }
   check_error([&] { sum(out.output).backward(); }, "changed in place");
 }
 
-TEST_CASE_TEMPLATE("recurrent: a changed weight is used at once", Unit, Gru, Rau) {
+TEST_CASE_TEMPLATE("recurrent: a changed weight is used at once", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>(2, 3);
   const Tensor x = random({4, 2, 2}, 2);
   const NoGrad no_grad;
   const Tensor before = layer(x).output.clone();
-  layer.parameter(Unit::inner_weight).fill_(3);
+  layer.parameter(Unit::weight).fill_(3);
   CHECK(largest_difference(before, layer(x).output) > 1e-3);
 }
 
-TEST_CASE_TEMPLATE("recurrent: large inputs saturate instead of overflowing", Unit, Gru, Rau) {
+TEST_CASE_TEMPLATE("recurrent: large inputs saturate instead of overflowing", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>(2, 3);
   Tensor x = full({3, 2, 2}, 1e30);
   x.set_requires_grad();
@@ -276,18 +298,17 @@ TEST_CASE_TEMPLATE("recurrent: large inputs saturate instead of overflowing", Un
   CHECK(test::all_finite(x.grad()));
 }
 
-TEST_CASE_TEMPLATE("recurrent: dropout acts between layers and only while training", Unit, Gru, Rau) {
-  const nn::RecurrentOptions options{.input_size = 4, .hidden_size = 50, .num_layers = 2, .dropout = 0.5};
-  Rng rng(3);
-  typename Unit::Layers layers(options, rng);
+TEST_CASE_TEMPLATE("recurrent: dropout acts between layers and only while training", Unit, Gru, Lstm, Rau) {
+  const nn::RecurrentLayersOptions options{
+      .input_size = 4, .hidden_size = 50, .num_layers = 2, .dropout = 0.5};
+  auto layers = make_layers<Unit>(options);
   const Tensor x = random({6, 3, 4}, 7);
   const Tensor a = layers(x).output, b = layers(x).output;
   CHECK(largest_difference(a, b) > 1e-3);
   layers.eval();
   CHECK(largest_difference(layers(x).output, layers(x).output) == 0);
 
-  Rng again(3);
-  typename Unit::Layers resumed(options, again);
+  auto resumed = make_layers<Unit>(options);
   CHECK(largest_difference(resumed(x).output, a) == 0);
   CHECK(largest_difference(resumed(x).output, b) == 0);
   layers.train();
@@ -295,15 +316,19 @@ TEST_CASE_TEMPLATE("recurrent: dropout acts between layers and only while traini
   CHECK(largest_difference(resumed(x).output, layers(x).output) == 0);
 }
 
-TEST_CASE_TEMPLATE("recurrent: what does not fit is an error that names both sides", Unit, Gru, Rau) {
+TEST_CASE_TEMPLATE("recurrent: inputs that do not fit are errors that name both sides", Unit, Gru, Lstm,
+                   Rau) {
   const auto layer = small_layer<Unit>();
-  const auto run = [&](const Shape& shape, const nn::SequenceInputs& given = {}, DType dtype = float32) {
+  const auto run = [&](const Shape& shape, const nn::RecurrentInputs& given = {}, DType dtype = float32) {
     return [&layer, shape, given, dtype] { layer(zeros(shape, dtype), given); };
   };
-  check_error(run({2, 4}), std::string(Unit::name) + ": the input is [2, 4]; this layer needs [T, B, 4]");
+  check_error(run({2, 4}),
+              std::string(name(Unit::cell)) + ": the input is [2, 4]; this layer needs [T, B, 4]");
   check_error(run({2, 3, 7}), "the input is [2, 3, 7]; this layer needs [T, B, 4]");
-  check_error(run({2, 3, 4}, {.h0 = zeros({1, 2, 5})}),
+  check_error(run({2, 3, 4}, {.state = zeros({1, 2, 5})}),
               "h0 is [1, 2, 5]; an input of [2, 3, 4] needs [1, 3, 5]");
+  const nn::RecurrentState wrong_c(zeros({1, 3, 5}), zeros({1, 3, 6}));
+  check_error(run({2, 3, 4}, {.state = wrong_c}), "c0 is [1, 3, 6]; an input of [2, 3, 4] needs [1, 3, 5]");
   check_error(run({2, 3, 4}, {.lengths = tensor<std::int64_t>({1, 2})}), "lengths are int64 [2]");
   check_error(run({2, 3, 4}, {.lengths = tensor<std::int64_t>({1, 3, 2})}),
               "length 3 of sequence 1 is outside 0..2");
@@ -311,30 +336,100 @@ TEST_CASE_TEMPLATE("recurrent: what does not fit is an error that names both sid
               "length -1 of sequence 1 is outside 0..2");
   check_error(run({2, 3, 4}, {}, float64), "dtypes float64 (input) and float32 (input weight) differ");
   check_error(run({2, 3, 4}, {}, int64), "the input is int64");
+}
 
+TEST_CASE_TEMPLATE("recurrent: weights that do not fit are errors that name both sides", Unit, Gru, Lstm,
+                   Rau) {
+  const auto layer = small_layer<Unit>();
+  const auto run = [&](auto change) {
+    return [&layer, change] {
+      nn::RecurrentWeights w = layer.weights(0)[0];
+      change(w);
+      nn::recurrent_sequence(Unit::cell, zeros({2, 3, 4}), std::span(&w, 1));
+    };
+  };
+  const nn::detail::Unit& unit = nn::detail::unit_of(Unit::cell);
+  check_error(run([](nn::RecurrentWeights& w) {
+                w.hh = zeros({5, 12});
+              }),
+              fmt::format("the hidden weight is [5, 12]; 5 hidden need [5, {}]", 5 * unit.gates));
+  check_error(run([](nn::RecurrentWeights& w) { w.ih = Tensor(); }), "the weights must be matrices");
+  check_error(run([](nn::RecurrentWeights& w) {
+                w.hh = zeros({1, 1}).expand({std::int64_t{1} << 60, 1});
+              }),
+              "it must be in 1..268435456");
+  check_error(run([](nn::RecurrentWeights& w) { w.bias_ih = zeros({3}); }),
+              "the input bias is [3]; it needs");
+  check_error(run([](nn::RecurrentWeights& w) { w.bias_hh = zeros({3}); }),
+              unit.biases == 2 ? "the hidden bias is [3]; it needs" : "the unit has one bias");
+  check_error(run([&](nn::RecurrentWeights& w) {
+                w.inner = unit.has_inner() ? zeros({5, 4}) : zeros({5, 5});
+              }),
+              unit.has_inner() ? "the inner weight is [5, 4]; it needs [5, 5]"
+                               : "the inner weight is not part of this unit");
+  if (unit.has_inner())
+    check_error(run([](nn::RecurrentWeights& w) { w.inner = Tensor(); }), "the inner weight is missing");
+  const std::span<const nn::RecurrentWeights> none;
+  const char* const no_directions = "0 directions; there are 1 or 2";
+  check_error([&] { nn::recurrent_sequence(Unit::cell, zeros({2, 3, 4}), none); }, no_directions);
+  check_error([&] { nn::reference::recurrent_sequence(Unit::cell, zeros({2, 3, 4}), none); }, no_directions);
+  if (unit.states == 2) return;
+  const nn::RecurrentState with_c(zeros({1, 3, 5}), zeros({1, 3, 5}));
+  check_error([&] { layer(zeros({2, 3, 4}), {.state = with_c}); }, "the unit has no cell state; leave c out");
+}
+
+TEST_CASE_TEMPLATE("recurrent: options out of range are errors that name the option", Unit, Gru, Lstm, Rau) {
+  using Options = nn::RecurrentLayersOptions;
+  const auto run = [](const Options& options) { return [options] { make_layers<Unit>(options); }; };
+  check_error(run({.input_size = 0, .hidden_size = 5}),
+              "input_size 0 and hidden_size 5 must be in 1..268435456");
+  const std::int64_t huge = std::int64_t{1} << 62;  // 3 · 2^62 overflows
+  check_error(run({.input_size = 3, .hidden_size = huge}), "hidden_size 4611686018427387904 must be in 1..");
+  check_error(run({.input_size = huge, .hidden_size = 3}), "input_size 4611686018427387904 and");
+  check_error(run({.input_size = 2, .hidden_size = 5, .num_layers = 0}), "num_layers 0 must be at least 1");
+  check_error(run({.input_size = 2, .hidden_size = 5, .dropout = 1.5}), "dropout 1.5 is outside 0..1");
+}
+
+TEST_CASE_TEMPLATE("recurrent: a module that was moved from is an error", Unit, Gru, Lstm, Rau) {
+  auto layer = small_layer<Unit>();
+  const auto taken = std::move(layer);
+  CHECK(taken(zeros({2, 3, 4})).output.shape() == Shape{2, 3, 5});
+  check_error([&] { layer(zeros({2, 3, 4})); }, "the module was moved from; it has no weights");
+  check_error([&] { layer.weights(0); }, "the module was moved from; it has no weights");
+}
+
+TEST_CASE_TEMPLATE("recurrent: a clone has the unit and the values of the original", Unit, Gru, Lstm, Rau) {
+  const auto layer = small_layer<Unit>();
+  const nn::Recurrent copy = nn::clone(layer);
+  const Tensor x = random({2, 3, 4}, 7);
+  CHECK(largest_difference(layer(x).output, copy(x).output) == 0);
+  CHECK(copy.options().cell == Unit::cell);
+}
+
+// --- cells
+
+TEST_CASE("recurrent: cells take one step of the layer") {
   Rng rng(3);
-  check_error([&] { small_layer<Unit>(0, 5); }, "input_size 0");
-  check_error([&] { typename Unit::Layers({.input_size = 2, .hidden_size = 5, .dropout = 1.5}, rng); },
-              "p 1.5 is outside 0..1");
-  check_error([&] { typename Unit::Cell({.input_size = 3, .hidden_size = 0}, rng); },
-              "input_size 3 and hidden_size 0");
-  const typename Unit::Cell cell({.input_size = 4, .hidden_size = 5}, rng);
-  check_error([&] { cell(zeros({3, 2})); }, "the input is [3, 2]; a cell needs [B, 4]");
-  check_error(
-      [&] {
-        cell(zeros({3, 4}), zeros({2, 5}));
-      },
-      "the state is [2, 5]; an input of [3, 4] needs [3, 5]");
-  typename Unit::Weights wrong = cell.weights();
-  wrong.hh = zeros({5, 12});
-  check_error(
-      [&] {
-        Unit::fused(zeros({2, 3, 4}), std::span(&wrong, 1));
-      },
-      fmt::format("the hidden weight is [5, 12]; 5 hidden need [5, {}]", 5 * Unit::gates));
-  check_error(
-      [&] {
-        Unit::fused(zeros({2, 3, 4}), std::span<const typename Unit::Weights>());
-      },
-      "0 directions");
+  const nn::GRUCell gru({.input_size = 4, .hidden_size = 5}, rng);
+  const nn::LSTMCell lstm({.input_size = 4, .hidden_size = 5}, rng);
+  const nn::RAUCell rau({.input_size = 4, .hidden_size = 5}, rng);
+  const Tensor x = random({3, 4}, 1), h = random({3, 5}, 2);
+  CHECK(largest_difference(gru(x, h), nn::reference::gru_step(x, h, gru.weights())) < 1e-6);
+  CHECK(largest_difference(rau(x, h), nn::reference::rau_step(x, h, rau.weights())) < 1e-6);
+  CHECK(largest_difference(gru(x), gru(x, zeros({3, 5}))) == 0);
+  const nn::RecurrentState state = random_state<Lstm>({3, 5});
+  const auto compare = [](const Tensor& p, const Tensor& q) { CHECK(largest_difference(p, q) < 1e-6); };
+  for_each_state(lstm(x, state), nn::reference::lstm_step(x, state, lstm.weights()), compare);
+  for_each_state(lstm(x, h), lstm(x, {h, zeros({3, 5})}), compare);
+}
+
+TEST_CASE("recurrent: cells refuse what does not fit") {
+  Rng rng(3);
+  nn::GRUCell cell({.input_size = 4, .hidden_size = 5}, rng);
+  check_error([&] { cell(zeros({3, 2})); }, "gru: the input is [3, 2]; a cell needs [B, 4]");
+  check_error([&] { cell(zeros({3, 4}), zeros({2, 5})); }, "h0 is [2, 5]; an input of [3, 4] needs [3, 5]");
+  check_error([&] { nn::GRUCell({.input_size = 3, .hidden_size = 0}, rng); },
+              "GRUCell: input_size 3 and hidden_size 0 must be in");
+  const nn::GRUCell taken = std::move(cell);
+  check_error([&] { cell(zeros({3, 4})); }, "the cell was moved from");
 }

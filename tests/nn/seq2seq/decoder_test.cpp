@@ -9,140 +9,13 @@
 #include <rill/core/core.h>
 #include <rill/core/gemm/packed_matrix.h>
 #include <rill/nn/seq2seq/decoder.h>
-#include <support/gradcheck_table.h>
 #include <support/reference.h>
-#include <support/same.h>
 
 namespace {
 
 using namespace rill;
 using nn::Cell;
 using Tensors = std::vector<Tensor>;
-
-/// One setting of the recurrence.
-struct Setting {
-  Cell cell = Cell::gru;
-  std::int64_t steps = 4, batch = 3, hidden = 5, size = 4, width = 6, positions = 5;
-  std::int64_t embedded = 0;
-  bool attention = true;
-  bool relu = true;
-  std::vector<std::int64_t> lengths = {};   ///< of the sources
-  std::vector<std::int64_t> steps_of = {};  ///< steps of each sequence
-
-  std::int64_t gates() const { return (cell == Cell::gru ? 3 : 4) * hidden; }
-  nn::SequenceRows rows() const {
-    return {"test", steps, batch, steps_of.empty() ? Tensor() : tensor(steps_of, {batch})};
-  }
-};
-
-/// gates, embedded, hidden, then the weights query, v, context, hidden, bias, candidate, then keys and
-/// values.
-Tensors inputs_of(const Setting& s) {
-  std::uint64_t seed = 1;
-  const auto next = [&](const Shape& shape, bool wanted = true) {
-    const double bound = 1.5 / std::sqrt(static_cast<double>(s.hidden));
-    return wanted ? test::input_between(shape, -bound, bound, seed++) : Tensor();
-  };
-  const bool gru = s.cell == Cell::gru;
-  const std::int64_t rows = s.rows().count();
-  return {next({rows, s.gates()}),
-          next({rows, s.embedded}, s.embedded > 0),
-          next({s.batch, s.hidden}),
-          next({s.hidden, s.size}, s.attention),
-          next({s.size}, s.attention),
-          next({s.width, s.gates()}),
-          next({s.hidden, s.gates()}),
-          next({s.gates()}, gru),
-          next({s.hidden, s.hidden}, !gru),
-          next({s.positions, s.batch, s.size}, s.attention),
-          next({s.positions, s.batch, s.width})};
-}
-
-struct Given {
-  nn::DecoderInputs inputs;
-  nn::DecoderWeights weights;
-  nn::Memory memory;
-};
-
-Given given(const Setting& s, const Tensors& in) {
-  return {.inputs = {in[0], in[1], in[2]},
-          .weights = {in[3], in[4], in[5], in[6], in[7], in[8]},
-          .memory = {.values = in[10],
-                     .keys = in[9],
-                     .lengths = s.lengths.empty() ? Tensor() : tensor(s.lengths, {s.batch})}};
-}
-
-GradcheckFunction fused(const Setting& s) {
-  return [s](const Tensors& in) {
-    const Given g = given(s, in);
-    const nn::DecoderOutputs out =
-        nn::decoder_sequence(s.cell, s.rows(), g.inputs, g.weights, g.memory, s.relu);
-    return Tensors{out.joined, out.weights, out.hidden};
-  };
-}
-
-/// The definition over all steps, of which the rows that a ragged batch has are taken.
-GradcheckFunction composed(const Setting& s) {
-  return [s](const Tensors& in) {
-    Given g = given(s, in);
-    const nn::SequenceRows rows = s.rows(), all("test", s.steps, s.batch, Tensor());
-    std::vector<std::int64_t> place, last;
-    for (std::int64_t t = 0; t < s.steps; ++t) {
-      for (std::int64_t p = 0; p < rows.active(t); ++p) place.push_back(t * s.batch + rows.sequence(p));
-    }
-    for (std::int64_t b = 0; b < s.batch; ++b) {
-      last.push_back((s.steps_of.empty() ? s.steps : s.steps_of[static_cast<std::size_t>(b)]) * s.batch + b);
-    }
-    const Tensor picked = tensor(place, {rows.count()});
-    const auto widened = [&](const Tensor& x) {
-      return x.defined() ? index_add(zeros({s.steps * s.batch, x.size(1)}, x.dtype()), 0, picked, x) : x;
-    };
-    g.inputs.gates = widened(g.inputs.gates);
-    g.inputs.embedded = widened(g.inputs.embedded);
-    const nn::DecoderOutputs out =
-        nn::reference::decoder_sequence(s.cell, all, g.inputs, g.weights, g.memory, s.relu);
-    // The op's three results have one history; these may lack it.
-    const Tensor none = mul(sum(out.joined), 0);
-    const Tensor states = cat({g.inputs.hidden, out.joined.narrow(1, 0, s.hidden)}, 0);
-    return Tensors{index_select(out.joined, 0, picked), index_select(out.weights, 0, picked) + none,
-                   index_select(states, 0, tensor(last, {s.batch}))};
-  };
-}
-
-void same_decoder(const Setting& s) { test::same(fused(s), composed(s), inputs_of(s)); }
-
-}  // namespace
-
-TEST_CASE("decoder: the op over all steps equals its definition with a GRU") {
-  same_decoder({});
-  same_decoder({.embedded = 3});
-  same_decoder({.relu = false});
-  same_decoder({.steps = 1, .batch = 1});
-  same_decoder({.steps = 6, .batch = 9, .hidden = 40, .size = 33, .width = 50, .positions = 11});
-}
-
-TEST_CASE("decoder: the op over all steps equals its definition with a RAU") {
-  same_decoder({.cell = Cell::rau});
-  same_decoder({.cell = Cell::rau, .embedded = 3, .relu = false});
-  same_decoder(
-      {.cell = Cell::rau, .steps = 6, .batch = 9, .hidden = 40, .size = 33, .width = 50, .positions = 11});
-}
-
-TEST_CASE("decoder: the op equals its definition for ragged sources and sequences") {
-  same_decoder({.lengths = {5, 2, 0}});
-  same_decoder({.embedded = 2, .lengths = {3, 5, 1}, .steps_of = {2, 4, 3}});
-  same_decoder({.cell = Cell::rau, .steps_of = {0, 4, 1}});
-}
-
-TEST_CASE("decoder: the op equals its definition without attention") {
-  same_decoder({.attention = false});
-  same_decoder({.attention = false, .lengths = {5, 0, 2}});
-  same_decoder({.cell = Cell::rau, .embedded = 2, .attention = false, .relu = false});
-}
-
-// --- the module
-
-namespace {
 
 nn::AttentionDecoder reference_decoder(const test::Reference& want) {
   Rng rng(1);
@@ -188,9 +61,9 @@ TEST_CASE("decoder: one step gives the reference values") {
     const nn::DecoderStep step =
         decoder.step(want("in.token"), hidden, decoder.prepare(outputs, want("in.lengths")));
     want.check_equal(step.log_probs, "out.log_probs");
-    want.check_equal(step.hidden, "out.hidden");
+    want.check_equal(step.state.h, "out.hidden");
     want.check_equal(step.weights, "out.weights");
-    backward(Tensors{step.log_probs, step.hidden, step.weights},
+    backward(Tensors{step.log_probs, step.state.h, step.weights},
              Tensors{want("gout.log_probs"), want("gout.hidden"), want("gout.weights")});
     want.check_gradient(hidden, "hidden");
     want.check_gradient(outputs, "encoder_outputs");
@@ -210,7 +83,7 @@ TEST_CASE("decoder: teacher forcing gives the reference values") {
     const nn::DecoderFeatures features = decoder.features(want("in.dec_in"), hidden, memory);
     want.check_equal(decoder.log_probs(features), "out.log_probs");
     want.check_equal(features.weights, "out.weights");
-    want.check_equal(features.hidden, "out.hidden");
+    want.check_equal(features.state.h, "out.hidden");
     const CrossEntropyOptions summed{.ignore_index = 0, .reduction = Reduction::sum};
     const Tensor loss = decoder.loss(want("in.dec_in"), hidden, memory, want("in.target"), summed);
     want.check_equal(loss, "out.loss");
@@ -222,8 +95,10 @@ TEST_CASE("decoder: teacher forcing gives the reference values") {
 }
 
 TEST_CASE("decoder: the loss of the features is the loss of the tokens") {
-  for (const Cell cell : {Cell::gru, Cell::rau}) {
-    nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell, .output_embedding = true});
+  for (const auto& [cell, attention] : {std::pair{Cell::gru, true}, std::pair{Cell::lstm, true},
+                                        std::pair{Cell::rau, true}, std::pair{Cell::lstm, false}}) {
+    nn::AttentionDecoder decoder =
+        small_decoder({.dropout = 0, .cell = cell, .attention = attention, .output_embedding = true});
     decoder.to(float64);
     Rng rng(2);
     const Tensor outputs = randn({7, 3, 6}, rng, float64), hidden = randn({3, 5}, rng, float64);
@@ -264,15 +139,15 @@ TEST_CASE("decoder: steps one after another equal teacher forcing") {
       const nn::DecoderFeatures features = decoder.features(tokens, hidden, memory);
       const Tensor all = decoder.log_probs(features);
       for (const bool recorded : {true, false}) {
-        Tensor h = hidden;
+        nn::RecurrentState h = hidden;
         for (std::int64_t t = 0; t < 4; ++t) {
           const std::optional<NoGrad> off = recorded ? std::nullopt : std::optional<NoGrad>(std::in_place);
           const nn::DecoderStep next = decoder.step(tokens.select(0, t), h, memory);
           CHECK(largest_difference(next.log_probs, all.select(0, t)) < 1e-5);
           CHECK(largest_difference(next.weights.squeeze(1), features.weights.select(0, t)) < 1e-6);
-          h = next.hidden;
+          h = next.state;
         }
-        CHECK(largest_difference(h, features.hidden) < 1e-6);
+        CHECK(largest_difference(h.h, features.state.h) < 1e-6);
       }
     }
   }
@@ -292,6 +167,29 @@ TEST_CASE("decoder: without attention the context stands still") {
   for (const auto& [name, p] : decoder.named_parameters()) CHECK_MESSAGE(!name.starts_with("attn"), name);
 }
 
+TEST_CASE("decoder: without attention the states are those of the unit on embedding and context") {
+  for (const Cell cell : nn::cells) {
+    nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell, .attention = false});
+    Rng rng(2);
+    const Tensor outputs = randn({7, 3, 6}, rng), h = randn({1, 3, 5}, rng),
+                 tokens = random_tokens({4, 3}, 3);
+    nn::Recurrent unit({.cell = cell, .layers = {.input_size = 4 + 6, .hidden_size = 5}}, rng);
+    const std::string prefix = std::string(name(cell)) + '.';
+    {
+      const NoGrad no_grad;
+      for (auto& [name, p] : unit.named_parameters()) Tensor(p).copy_(decoder.parameter(prefix + name));
+    }
+    const Tensor x = cat(
+        {embedding(decoder.parameter("embedding.weight"), tokens), outputs.narrow(0, 0, 1).expand({4, 3, 6})},
+        2);
+    const auto [states, last] =
+        nn::reference::recurrent_sequence(cell, relu(x), unit.weights(0), {.state = h});
+    const nn::DecoderFeatures features = decoder.features(tokens, h, decoder.prepare(outputs));
+    CHECK(largest_difference(features.states(), states) < 1e-6);
+    CHECK(largest_difference(features.state.h, last.h) < 1e-6);
+  }
+}
+
 TEST_CASE(
     "decoder: a row decoded alone gives the bits it has in a small batch, and in a large one up to "
     "rounding") {
@@ -309,18 +207,18 @@ TEST_CASE(
         decoder.step(tokens.narrow(0, 6, 1), hidden.narrow(0, 6, 1), memory.rows(row));
     const double most = row_granularity(batch) == 1 ? 0 : 1e-6;
     CHECK(largest_difference(one.log_probs, all.log_probs.narrow(0, 6, 1)) <= most);
-    CHECK(largest_difference(one.hidden, all.hidden.narrow(0, 6, 1)) <= most);
+    CHECK(largest_difference(one.state.h, all.state.h.narrow(0, 6, 1)) <= most);
   }
 }
 
 TEST_CASE("decoder: a kept graph gives the same gradients again, and the last time too") {
-  for (const Cell cell : {Cell::gru, Cell::rau}) {
+  for (const Cell cell : nn::cells) {
     const nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell});
     Rng rng(2);
     const Tensor outputs = randn({7, 3, 6}, rng), hidden = randn({3, 5}, rng);
     const nn::DecoderFeatures f =
         decoder.features(random_tokens({4, 3}, 3), hidden, decoder.prepare(outputs));
-    const Tensor loss = sum(f.joined * f.joined);
+    const Tensor loss = sum(f.concat * f.concat);
     std::vector<Tensor> first;
     for (const bool keep : {true, true, false}) {
       for (Tensor p : decoder.parameters()) p.zero_grad();
@@ -361,9 +259,23 @@ TEST_CASE("decoder: the names of the parameters") {
         "gru.bias_hh_l0 out.weight out.bias ");
   CHECK(
       names(small_decoder({.cell = Cell::rau, .attention = false, .readout_size = 3})) ==
-      "embedding.weight rau.weight_xr rau.weight_hr rau.weight_xz rau.weight_hz rau.weight_xh rau.weight_hh "
-      "rau.weight_xa rau.weight_ha rau.weight_aa rau.bias_r rau.bias_z rau.bias_h rau.bias_a readout.weight "
-      "readout.bias out.weight out.bias ");
+      "embedding.weight rau.cells.0.weight_xr rau.cells.0.weight_hr rau.cells.0.weight_xz "
+      "rau.cells.0.weight_hz rau.cells.0.weight_xh rau.cells.0.weight_hh rau.cells.0.weight_xa "
+      "rau.cells.0.weight_ha rau.cells.0.weight_aa rau.cells.0.bias_r rau.cells.0.bias_z rau.cells.0.bias_h "
+      "rau.cells.0.bias_a readout.weight readout.bias out.weight out.bias ");
+}
+
+TEST_CASE("decoder: a decoder that was moved from is an error") {
+  for (const bool attention : {true, false}) {
+    nn::AttentionDecoder decoder = small_decoder({.attention = attention});
+    const nn::Memory memory = decoder.prepare(zeros({7, 3, 6}));
+    const nn::AttentionDecoder taken = std::move(decoder);
+    const Tensor tokens = zeros({3}, int64), h = zeros({3, 5});
+    CHECK_NOTHROW(taken.step(tokens, h, memory));
+    CHECK_THROWS_WITH_AS(decoder.step(tokens, h, memory), "gru: the module was moved from; it has no weights",
+                         Error);
+    if (attention) CHECK_THROWS_AS(decoder.prepare(zeros({7, 3, 6})), Error);
+  }
 }
 
 TEST_CASE("decoder: no steps and no rows give empty results and no gradient") {
@@ -372,10 +284,10 @@ TEST_CASE("decoder: no steps and no rows give empty results and no gradient") {
   Tensor hidden = randn({1, 3, 5}, rng).set_requires_grad();
   const nn::DecoderFeatures none =
       decoder.features(zeros({0, 3}, int64), hidden, decoder.prepare(randn({7, 3, 6}, rng)));
-  CHECK(none.joined.shape() == Shape{0, 3, 11});
+  CHECK(none.concat.shape() == Shape{0, 3, 11});
   CHECK(none.weights.shape() == Shape{0, 3, 7});
-  CHECK(largest_difference(none.hidden, hidden) == 0);
-  sum(none.hidden).backward();
+  CHECK(largest_difference(none.state.h, hidden) == 0);
+  sum(none.state.h).backward();
   CHECK(hidden.grad().to_vector() == std::vector<double>(15, 1.0));
   const nn::Memory nobody = decoder.prepare(zeros({7, 0, 6}));
   CHECK(decoder.log_probs(zeros({4, 0}, int64), zeros({0, 5}), nobody).shape() == Shape{4, 0, 9});

@@ -36,7 +36,7 @@ double forced_log_prob(const nn::Seq2Seq& model, const Tensor& source, const Hyp
 }  // namespace
 
 TEST_CASE("beam_search: a beam of one is greedy decoding") {
-  for (const Cell cell : {Cell::gru, Cell::rau}) {
+  for (const Cell cell : nn::cells) {
     for (const bool attention : {true, false}) {
       nn::Seq2SeqOptions options = small_options(cell);
       options.attention = attention;
@@ -59,7 +59,7 @@ TEST_CASE("beam_search: a beam of one is greedy decoding") {
 }
 
 TEST_CASE("beam_search: a sentence gives alone what it gives in a batch") {
-  for (const Cell cell : {Cell::gru, Cell::rau}) {
+  for (const Cell cell : nn::cells) {
     for (const bool attention : {true, false}) {
       nn::Seq2SeqOptions options = small_options(cell);
       options.attention = attention;

@@ -86,7 +86,7 @@ TEST_CASE("seq2seq: training runs give the reference values") {
 }
 
 TEST_CASE("seq2seq: padding of sources and targets changes neither loss nor gradients") {
-  for (const Cell cell : {Cell::gru, Cell::rau}) {
+  for (const Cell cell : nn::cells) {
     nn::Seq2SeqOptions options = small_options(cell);
     options.num_layers = 2;
     Rng rng(3);
@@ -117,7 +117,7 @@ TEST_CASE("seq2seq: padding of sources and targets changes neither loss nor grad
     CHECK(loss ==
           doctest::Approx(
               model.loss(sources.ids, sources.lengths_tensor(), target_in, target_out, summed).item()));
-    const std::vector<Tensor> parameters = model.parameters();
+    const std::vector<nn::Parameter> parameters = model.parameters();
     for (std::size_t k = 0; k < parameters.size(); ++k) {
       const std::vector<double> alone = parameters[k].grad().to_vector();
       double worst = 0;
@@ -177,7 +177,7 @@ TEST_CASE("seq2seq: the bridge and the memory are what the options say") {
   CHECK(names(plain) == "embedding.weight decoder.embedding.weight decoder.out.weight decoder.out.bias ");
   const nn::Encoded from = plain.encode(Sources().ids);
   CHECK(from.memory.values.shape() == Shape{1, 5, 6});
-  CHECK(from.memory.values.to_vector() == from.hidden.to_vector());
+  CHECK(from.memory.values.to_vector() == from.state.h.to_vector());
 }
 
 TEST_CASE("seq2seq: sources and targets that do not fit each other are an error that names both sides") {

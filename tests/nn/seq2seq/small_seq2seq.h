@@ -37,19 +37,20 @@ inline Tensor random_tokens(const Shape& shape, std::uint64_t seed, std::uint64_
 /// The tokens of each step when the most probable one is read next, whatever it is; [steps, B].
 inline Tensor follow_greedily(const nn::Seq2Seq& model, const nn::Encoded& from, std::int64_t steps) {
   const NoGrad no_grad;
-  Tensor token = full({from.hidden.size(0)}, 1, int64), hidden = from.hidden;
+  Tensor token = full({from.state.batch()}, 1, int64);
+  nn::RecurrentState state = from.state;
   std::vector<Tensor> all;
   for (std::int64_t t = 0; t < steps; ++t) {
-    const nn::DecoderStep step = model.decoder().step(token, hidden, from.memory);
+    const nn::DecoderStep step = model.decoder().step(token, state, from.memory);
     token = argmax(step.log_probs, 1);
-    hidden = step.hidden;
+    state = step.state;
     all.push_back(token.unsqueeze(0));
   }
   std::vector<std::int64_t> ids;
   for (const Tensor& t : all) {
     for (const std::int64_t id : t.to_vector<std::int64_t>()) ids.push_back(id);
   }
-  return tensor(ids, {steps, from.hidden.size(0)});
+  return tensor(ids, {steps, from.state.batch()});
 }
 
 /// Sources of 2 to 7 tokens with their lengths.

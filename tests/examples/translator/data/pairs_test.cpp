@@ -174,12 +174,12 @@ TEST_CASE("pairs: packed files") {
   CHECK(read(folder.file("empty.gz", gzip(""))) == "error empty.gz: no sentence pairs: the file is empty");
 }
 
-TEST_CASE("pairs: data that unpacks without end is refused") {
+TEST_CASE("pairs: a decompression bomb is refused") {
   const TemporaryFolder folder;
   const std::string bomb = gzip(std::string(std::size_t{80} << 20, 'a'));
   CHECK(bomb.size() < 200000);
   CHECK(read(folder.file("bomb.gz", bomb))
-            .starts_with("error bomb.gz: unpacks to more than 200 times its size"));
+            .starts_with("error bomb.gz: decompresses to more than 200 times its size"));
   ReadOptions options;
   options.lines.max_bytes = 60;
   CHECK(read(folder.file("a.gz", gzip(plain)), options) ==
@@ -200,7 +200,7 @@ TEST_CASE("pairs: other formats are named") {
                       {"BZh91AY&SY", "bzip2-compressed"},
                       {"\x28\xb5\x2f\xfd", "zstd-compressed"},
                       {"%PDF-1.7\n", "PDF document"},
-                      {"\x89PNG\r\n\x1a\n", "PNG picture"},
+                      {"\x89PNG\r\n\x1a\n", "PNG image"},
                       {"SQLite format 3\0"s, "SQLite"},
                       {"7z\xbc\xaf\x27\x1c", "7-Zip"}};
   for (const Row& row : rows) {
@@ -274,7 +274,7 @@ TEST_CASE("pairs: long pairs and long lines") {
             "x | y \nnote long.tsv: skipped 1 line longer than the limit of bytes, the first is line 4\n");
   // A third column may be as long as it likes.
   CHECK(read(folder.file("third.tsv", "x\ty\t" + words + "\n"), options) == "x | y \n");
-  CHECK(read(path, {.max_pairs = 2}).starts_with("error long.tsv: more than 2 pairs; use a part of them"));
+  CHECK(read(path, {.max_pairs = 2}).starts_with("error long.tsv: more than 2 pairs; use fewer"));
   CHECK(read(path, {.max_length = 1}) ==
         "x | y \nnote long.tsv: dropped 4 pairs longer than 1 tokens, the first in line 1\n");
 }
@@ -288,9 +288,8 @@ TEST_CASE("pairs: repetitions and headers are noted and kept") {
         "german); it is kept "
         "as a pair: remove it with tail -n +2\n");
   CHECK(read(folder.file("cjk.tsv", "owl\t猫头鹰\n")) ==
-        "owl | 猫 头 鹰 \nnote cjk.tsv: 1 of 1 pairs are written without spaces between words: there each "
-        "letter is a "
-        "token\n");
+        "owl | 猫 头 鹰 \nnote cjk.tsv: 1 of 1 pairs are written without spaces between words: each of "
+        "their letters is a token\n");
 }
 
 TEST_CASE("pairs: what is no file is refused and nothing waits for it") {

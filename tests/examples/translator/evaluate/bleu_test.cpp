@@ -13,7 +13,7 @@ using translator::Tokens;
 
 namespace {
 
-double score(const std::vector<const char*>& translations, const std::vector<const char*>& references) {
+double score_of(const std::vector<const char*>& translations, const std::vector<const char*>& references) {
   std::vector<Tokens> a, b;
   for (const char* text : translations) {
     a.push_back(tokenize(text));
@@ -27,25 +27,25 @@ double score(const std::vector<const char*>& translations, const std::vector<con
 }  // namespace
 
 TEST_CASE("bleu: the same sentence scores 100 and nothing in common 0") {
-  CHECK(score({"a b c d e"}, {"a b c d e"}) == doctest::Approx(100).epsilon(1e-12));
-  CHECK(score({"The Cat is HERE."}, {"the cat is here ."}) == doctest::Approx(100).epsilon(1e-12));
-  CHECK(score({"a b c d"}, {"e f g h"}) == 0);
-  CHECK(score({}, {}) == 0);
-  CHECK(score({""}, {"a b c d"}) == 0);
-  CHECK(score({"a b c d"}, {""}) == 0);
-  CHECK(score({"a b c"}, {"a b c"}) == 0);  // no 4-gram: unsmoothed
+  CHECK(score_of({"a b c d e"}, {"a b c d e"}) == doctest::Approx(100).epsilon(1e-12));
+  CHECK(score_of({"The Cat is HERE."}, {"the cat is here ."}) == doctest::Approx(100).epsilon(1e-12));
+  CHECK(score_of({"a b c d"}, {"e f g h"}) == 0);
+  CHECK(score_of({}, {}) == 0);
+  CHECK(score_of({""}, {"a b c d"}) == 0);
+  CHECK(score_of({"a b c d"}, {""}) == 0);
+  CHECK(score_of({"a b c"}, {"a b c"}) == 0);  // no 4-gram: unsmoothed
 }
 
 TEST_CASE("bleu: values worked out by hand") {
   // Precisions 5/6, 3/5, 1/4 and 0/3: no 4-gram is right.
-  CHECK(score({"the cat sat on the mat"}, {"the cat is on the mat"}) == 0);
+  CHECK(score_of({"the cat sat on the mat"}, {"the cat is on the mat"}) == 0);
   // a b c d x: precisions 4/5, 3/4, 2/3, 1/2; lengths 5 and 5.
-  CHECK(score({"a b c d x"}, {"a b c d e"}) ==
+  CHECK(score_of({"a b c d x"}, {"a b c d e"}) ==
         doctest::Approx(100 * std::pow(4.0 / 5 * 3 / 4 * 2 / 3 / 2, 0.25)));
   // a b c d for a b c d e f: all precisions 1, brevity e^(1 - 6/4).
-  CHECK(score({"a b c d"}, {"a b c d e f"}) == doctest::Approx(100 * std::exp(-0.5)));
+  CHECK(score_of({"a b c d"}, {"a b c d e f"}) == doctest::Approx(100 * std::exp(-0.5)));
   // Longer than the reference: precisions 4/6, 3/5, 2/4, 1/3, no penalty.
-  CHECK(score({"a b c d x y"}, {"a b c d"}) ==
+  CHECK(score_of({"a b c d x y"}, {"a b c d"}) ==
         doctest::Approx(100 * std::pow(4.0 / 6 * 3 / 5 * 2 / 4 / 3, 0.25)));
 }
 

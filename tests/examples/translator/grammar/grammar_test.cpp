@@ -14,7 +14,7 @@ using namespace translator::grammar;
 
 namespace {
 
-std::string forms(std::string_view infinitive, french::Tense tense) {
+std::string forms(std::string_view infinitive, french::SimpleTense tense) {
   std::string all;
   for (const Person person : {Person::i, Person::you, Person::he, Person::we, Person::they}) {
     all += (all.empty() ? "" : " ") + french::conjugate(infinitive, tense, person);
@@ -105,7 +105,7 @@ TEST_CASE("grammar: the French present") {
       {"pouvoir", "peux peux peut pouvons peuvent"},
       {"vouloir", "veux veux veut voulons veulent"}};
   for (const auto& [infinitive, expected] : present) {
-    CHECK(forms(infinitive, french::Tense::present) == expected);
+    CHECK(forms(infinitive, french::SimpleTense::present) == expected);
   }
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("grammar: the French imperfect") {
       {"acheter", "achetais achetais achetait achetions achetaient"},
       {"rire", "riais riais riait riions riaient"}};
   for (const auto& [infinitive, expected] : imperfect) {
-    CHECK(forms(infinitive, french::Tense::imperfect) == expected);
+    CHECK(forms(infinitive, french::SimpleTense::imperfect) == expected);
   }
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("grammar: the French future") {
       {"voir", "verrai verras verra verrons verront"},
       {"courir", "courrai courras courra courrons courront"}};
   for (const auto& [infinitive, expected] : future) {
-    CHECK(forms(infinitive, french::Tense::future) == expected);
+    CHECK(forms(infinitive, french::SimpleTense::future) == expected);
   }
 }
 

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include <rill/core/error.h>
-#include <translator/model/json.h>
+#include <rill/core/io/file.h>
+#include <translator/text/json.h>
 #include <translator/text/vocabulary.h>
 
 #include <examples/temporary_folder.h>
@@ -49,7 +50,7 @@ TEST_CASE("vocabulary: JSON out and in") {
   const TemporaryFolder folder;
   const Vocabulary vocabulary({"été", "\"", "猫", "<s>"});
   const std::string path = folder / "source.json";
-  translator::write_json(path, vocabulary.to_json());
+  rill::write_file_atomically(path, vocabulary.to_json().dump(2));
   CHECK(Vocabulary::from_json(translator::read_json(path), path) == vocabulary);
   CHECK(Vocabulary::from_json(Vocabulary().to_json(), path) == Vocabulary());
 }

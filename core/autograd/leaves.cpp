@@ -1,0 +1,108 @@
+// The leaves of a backward pass: which pass owns them, and when their hooks run.
+#include <rill/core/autograd/pass.h>
+
+namespace rill {
+
+constinit thread_local Backward* Backward::outermost = nullptr;
+
+/// Makes this pass own a leaf; false when a pass of another thread does.
+bool Backward::claim(TensorImpl& leaf) {
+  Backward* owner = leaf.pass.load(std::memory_order_relaxed);
+  if (owner == outermost) return true;
+  if (owner) return false;
+  owned_.push_back(Ref<TensorImpl>::share(&leaf));
+  const bool claimed = leaf.pass.compare_exchange_strong(owner, outermost, std::memory_order_acquire);
+  if (claimed)
+    leaf.hooked = leaf.hooks && leaf.hooks->due(pass_);
+  else
+    owned_.pop_back();
+  return claimed;
+}
+
+/// The tensor that collects a leaf's gradient: grad(), or a buffer until hooks have seen it or another
+/// thread's pass ends.
+Tensor& Backward::leaf_target(TensorImpl& leaf) {
+  if (!claim(leaf)) {
+    auto& [kept, gradient] = outermost->postponed_[&leaf];
+    kept = Ref<TensorImpl>::share(&leaf);
+    return gradient;
+  }
+  static_assert(sizeof(Tensor) == sizeof(Ref<TensorImpl>));
+  return leaf.hooked ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
+}
+
+void detail::check_not_converted(const char* name, const TensorImpl& owner, DType recorded) {
+  check(owner.dtype == recorded,
+        "{}: a leaf of shape {} was converted from {} to {} since; take the parameter from the module again "
+        "and run forward again",
+        name, owner.shape, rill::name(recorded), rill::name(owner.dtype));
+}
+
+Slot Backward::leaf_slot(const Edge& edge) {
+  TensorImpl& leaf = *edge.leaf;
+  TensorImpl& owner = leaf.base ? *leaf.base : leaf;
+  detail::check_not_converted("backward", owner, edge.dtype);
+  Tensor& target = leaf_target(owner);
+  const bool fresh = !target.defined();
+  const bool whole = leaf.numel == owner.numel;
+  if (fresh) target = whole ? empty(owner.shape, owner.dtype) : zeros(owner.shape, owner.dtype);
+  target.impl().storage->bump_version();
+  const double beta = fresh && whole ? 0 : 1;
+  if (!leaf.base) return {target, beta};
+  return {detail::make_view(target.impl().storage, leaf.dtype, leaf.shape, leaf.strides,
+                            target.impl().offset + leaf.offset - owner.offset),
+          beta};
+}
+
+/// Runs the hooks of the leaves that this pass owns, and gives the leaves up.
+void Backward::finish_leaves() {
+  for (const Ref<TensorImpl>& leaf : owned_) {
+    if (!leaf->hooked) continue;
+    const Tensor gradient = leaf->hooks->apply(std::exchange(leaf->hooks->pending, Tensor()), pass_);
+    if (leaf->grad) {
+      Tensor(leaf->grad).add_(gradient);
+    } else {
+      leaf->grad = gradient.clone().ref();
+    }
+  }
+  disown();
+}
+
+/// Adds the gradients of leaves that passes of other threads owned. Hooks may postpone more.
+void Backward::add_postponed() {
+  while (!postponed_.empty()) {
+    auto [leaf, gradient] = postponed_.extract(postponed_.begin()).mapped();
+    if (!gradient.defined()) continue;
+    while (!claim(*leaf)) {
+      if (Backward* owner = leaf->pass.load(std::memory_order_relaxed)) leaf->pass.wait(owner);
+    }
+    Edge edge{nullptr, leaf, 0, leaf->dtype};
+    if (!adopt(edge, gradient)) deliver(edge, gradient);
+    finish_leaves();
+  }
+}
+
+void Backward::disown() noexcept {
+  for (const Ref<TensorImpl>& leaf : owned_) {
+    leaf->hooked = false;
+    leaf->pass.store(nullptr, std::memory_order_release);
+    leaf->pass.notify_all();
+  }
+  owned_.clear();
+}
+
+void Backward::abandon() noexcept {
+  for (const Ref<TensorImpl>& leaf : owned_) {
+    leaf->grad = nullptr;
+    if (leaf->hooks) leaf->hooks->pending = Tensor();
+  }
+  disown();
+  for (const Waiting& waiting : heap_) {
+    const Ref<Node> node = Ref<Node>::adopt(waiting.node);
+    node->queued = node->owned = false;
+    clear_outputs(*node);
+  }
+  heap_.clear();
+}
+
+}  // namespace rill

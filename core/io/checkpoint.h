@@ -1,0 +1,136 @@
+/// Training that stops and resumes exactly: the state of several objects in one file, saved and loaded as a
+/// whole.
+///
+///   Checkpoint checkpoint;
+///   checkpoint.add("model", model).add("optimizer", adam).add("schedule", schedule);
+///   checkpoint.add("rng", rng).add("step", step);
+///   checkpoint.save("run.safetensors");
+///   …
+///   checkpoint.load("run.safetensors");  // in another process: all objects continue where they were
+///
+/// The file is a safetensors file whose names are "model/encoder.weight", "optimizer/lr", …
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rill/core/io/safetensors.h>
+#include <rill/core/random.h>
+
+#pragma GCC visibility push(default)
+
+namespace rill {
+
+/// A type that returns its state as named tensors and takes it back: optimisers, schedules, types of one's
+/// own. load_state throws, and changes nothing, unless the state fits; `check_state(state) const`, if there
+/// is one, throws for the same states.
+template <class T>
+concept Stateful = requires(T& object, const T& fixed, const NamedTensors& state) {
+  { fixed.state() } -> std::convertible_to<NamedTensors>;
+  object.load_state(state);
+};
+
+/// A type with a state dict and counters of random streams, as nn::Module.
+template <class T>
+concept StatefulModule = requires(T& object, const T& fixed, const NamedTensors& state) {
+  { fixed.state_dict() } -> std::convertible_to<NamedTensors>;
+  object.load_state_dict(state);
+  object.load_counters(fixed.counters());
+};
+
+/// The objects whose state is saved and loaded together. They must outlive the checkpoint.
+class Checkpoint {
+ public:
+  /// Free text by name.
+  using Metadata = std::map<std::string, std::string>;
+
+  Checkpoint() = default;
+  Checkpoint(const Checkpoint&) = delete;
+  Checkpoint& operator=(const Checkpoint&) = delete;
+
+  /// Adds an object under a name, which must be new and hold no '/'.
+  template <Stateful T>
+  Checkpoint& add(std::string_view name, T& object);
+  /// Adds a module: its state dict and the counters of its random streams.
+  template <StatefulModule T>
+  Checkpoint& add(std::string_view name, T& module);
+  /// Adds a generator.
+  Checkpoint& add(std::string_view name, Rng& rng);
+  /// Adds an integer, such as the number of the next batch.
+  Checkpoint& add(std::string_view name, std::int64_t& counter);
+  /// Adds a number.
+  Checkpoint& add(std::string_view name, double& value);
+
+  /// The state of all objects. The tensors share data with the objects.
+  NamedTensors state() const;
+  /// Takes back what state() gave. Throws, and changes nothing, unless all of it fits; lists what does not.
+  void load_state(const NamedTensors& state);
+
+  /// Writes state() and free text to a file, atomically.
+  void save(const std::filesystem::path& path, const Metadata& metadata = {}) const;
+  /// Takes back what save() wrote and returns the text. Throws as load_state and load_safetensors, naming the
+  /// file.
+  Metadata load(const std::filesystem::path& path);
+
+ private:
+  struct Section {
+    std::string name;
+    std::function<NamedTensors()> state;
+    std::function<void(const NamedTensors&)> check, load;
+  };
+  Checkpoint& add_section(Section section);
+
+  std::vector<Section> sections_;
+};
+
+namespace detail {
+
+/// The tensors of `given` in the order of `wanted`. Throws "op: …" listing every name that is missing,
+/// unexpected or there twice and every tensor that is undefined or of another shape or dtype.
+std::vector<Tensor> match_state(std::string_view op, const NamedTensors& wanted, const NamedTensors& given);
+
+using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
+/// A state dict and counters as one state, and the other way round.
+NamedTensors with_counters(NamedTensors state_dict, const Counters& counters);
+std::pair<NamedTensors, Counters> without_counters(const NamedTensors& state);
+
+}  // namespace detail
+
+// --- definitions
+
+template <Stateful T>
+Checkpoint& Checkpoint::add(std::string_view name, T& object) {
+  const auto check_fits = [name = std::string(name), &object](const NamedTensors& state) {
+    if constexpr (requires(const T& fixed) { fixed.check_state(state); }) {
+      std::as_const(object).check_state(state);
+    } else {
+      detail::match_state(name, object.state(), state);
+    }
+  };
+  return add_section({std::string(name), [&object] { return NamedTensors(std::as_const(object).state()); },
+                      check_fits, [&object](const NamedTensors& state) { object.load_state(state); }});
+}
+
+template <StatefulModule T>
+Checkpoint& Checkpoint::add(std::string_view name, T& module) {
+  const auto state = [&module] { return detail::with_counters(module.state_dict(), module.counters()); };
+  const auto check_fits = [name = std::string(name), state](const NamedTensors& given) {
+    detail::match_state(name, state(), given);
+  };
+  return add_section({std::string(name), state, check_fits, [&module](const NamedTensors& given) {
+                        const auto [state_dict, counters] = detail::without_counters(given);
+                        module.load_state_dict(state_dict);
+                        module.load_counters(counters);
+                      }});
+}
+
+}  // namespace rill
+
+#pragma GCC visibility pop

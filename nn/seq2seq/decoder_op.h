@@ -1,0 +1,65 @@
+/// Shared by forward and backward of decoder_sequence. Internal to it.
+#pragma once
+
+#include <optional>
+
+#include <rill/core/autograd.h>
+#include <rill/nn/attention/attention_rows.h>
+#include <rill/nn/recurrent/sequence_rows.h>
+#include <rill/nn/recurrent/step.h>
+
+namespace rill::nn::detail {
+
+/// The sizes of one call: H, G, A, M, E and S of the header, and the columns of the features.
+struct DecoderSizes {
+  std::int64_t hidden, gates, query, memory, embedded, positions, features;
+
+  std::int64_t flops() const noexcept {
+    return 2 * (hidden * (query + gates) + memory * gates) + positions * (25 * query + 4 * memory);
+  }
+};
+
+/// Saved for the backward pass.
+struct DecoderKept {
+  const Unit& unit;
+  SequenceRows rows;
+  DecoderSizes sizes;
+  bool relu;
+  Tensor queries;       ///< [N, A]
+  GateGradients gates;  ///< the activations until backward runs
+  Tensor c;             ///< [N, H], cell states after each row, of units that have them
+  Saved attention, v, ih, hh;
+  std::optional<Saved> inner;
+  Saved embedded;
+  Saved initial_h;  ///< by position
+  std::optional<Saved> initial_c;
+  Saved features, weights, keys, values;
+  std::optional<Saved> lengths;
+};
+
+/// Inputs of the recorded op; those of the unit's weights begin with its ih.
+enum DecoderInput : int {
+  input_embedded,
+  input_h,
+  input_c,
+  input_attention,
+  input_v,
+  input_keys,
+  input_values,
+  input_ih
+};
+
+/// The states before the rows of step t from position `begin` on: initial ones [B, H] by position, then those
+/// of the step before, which lie in `later` with rows `stride` apart.
+template <class T>
+kernels::RowView<const T> states_before(const SequenceRows& rows, std::int64_t hidden, const T* initial,
+                                        const T* later, std::int64_t stride, std::int64_t t,
+                                        std::int64_t begin) noexcept {
+  if (t == 0) return {initial + begin * hidden, hidden};
+  return {later + (rows.first(t - 1) + begin) * stride, stride};
+}
+
+/// The gradients of decoder_sequence from those of its results. Uses up what was kept, unless the graph is.
+void decoder_backward(DecoderKept& kept, Outputs dy, Grads& d);
+
+}  // namespace rill::nn::detail
