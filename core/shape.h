@@ -65,7 +65,12 @@ class Dims {
 
   /// Whether all numbers are the same.
   friend bool operator==(const Dims& a, const Dims& b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.rank_ != b.rank_) return false;
+    // Not std::equal: a call of memcmp for these few entries is a tenth of a small op's time.
+    for (std::size_t i = 0; i < static_cast<std::size_t>(a.rank_); ++i) {
+      if (a.values_[i] != b.values_[i]) return false;
+    }
+    return true;
   }
 
  private:
