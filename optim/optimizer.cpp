@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
+#include <rill/core/io/checkpoint.h>
 #include <rill/core/parallel.h>
 #include <rill/optim/clip.h>
-#include <rill/optim/state.h>
 
 namespace rill::optim {
 namespace {
@@ -157,7 +157,7 @@ NamedTensors Optimizer::state() const {
 
 std::vector<Tensor> Optimizer::matched_state(const NamedTensors& state) const {
   const NamedTensors wanted = this->state();
-  std::vector<Tensor> found = detail::match_state(name_, wanted, state);
+  std::vector<Tensor> found = rill::detail::match_state(name_, wanted, state);
   for (double lr : found[0].to_vector()) check_not_negative("lr of the state", lr);
   for (std::size_t i = 1; i < found.size(); ++i) {
     if (wanted[i].second.dtype() != int64) continue;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <rill/core/error.h>
-#include <rill/optim/state.h>
+#include <rill/core/io/checkpoint.h>
 
 namespace rill::optim {
 namespace {
@@ -56,7 +56,7 @@ NamedTensors LRScheduler::state() const {
 }
 
 void LRScheduler::check_state(const NamedTensors& state) const {
-  const std::vector<Tensor> found = detail::match_state(name_, this->state(), state);
+  const std::vector<Tensor> found = rill::detail::match_state(name_, this->state(), state);
   const auto epoch = found[0].item<std::int64_t>();
   check(epoch >= 0, "{}: 'last_epoch' of the state is {}; it must be at least 0", name_, epoch);
   rates_of(epoch, found[1].to_vector());
@@ -64,7 +64,7 @@ void LRScheduler::check_state(const NamedTensors& state) const {
 
 void LRScheduler::load_state(const NamedTensors& state) {
   check_state(state);
-  const std::vector<Tensor> found = detail::match_state(name_, this->state(), state);
+  const std::vector<Tensor> found = rill::detail::match_state(name_, this->state(), state);
   go_to(found[0].item<std::int64_t>(), found[1].to_vector());
 }
 
@@ -212,7 +212,7 @@ void ReduceLROnPlateau::check_state(const NamedTensors& state) const { matched_s
 
 std::vector<Tensor> ReduceLROnPlateau::matched_state(const NamedTensors& state) const {
   const NamedTensors wanted = this->state();
-  std::vector<Tensor> found = detail::match_state("ReduceLROnPlateau", wanted, state);
+  std::vector<Tensor> found = rill::detail::match_state("ReduceLROnPlateau", wanted, state);
   for (std::size_t i = 1; i < found.size(); ++i) {
     const auto value = found[i].item<std::int64_t>();
     check(value >= 0, "ReduceLROnPlateau: '{}' of the state is {}; it must be at least 0", wanted[i].first,
