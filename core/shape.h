@@ -107,7 +107,7 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 
 /// Prints as [2, 3].
 template <>
-struct fmt::formatter<rill::Dims> {
+struct [[gnu::visibility("default")]] fmt::formatter<rill::Dims> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
   auto format(const rill::Dims& dims, format_context& ctx) const -> format_context::iterator;
 };
