@@ -105,6 +105,21 @@ decltype(auto) visit(DType dtype, F&& f) {
   return f(Type<bool>{});
 }
 
+namespace detail {
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_dtypes(const char* op, DType a, DType b) {
+  const bool both = is_floating(a) && is_floating(b);
+  const char* const wider = name(is_floating(b) || a == boolean ? b : a);
+  fail("{}: dtypes {} and {} differ; use .to({})", op, name(a), name(b),
+       both ? "float32) or .to(float64" : wider);
+}
+}  // namespace detail
+
+/// Throws "op: dtypes … differ; use .to(…)" unless a and b are the same.
+inline void check_same_dtype(const char* op, DType a, DType b) {
+  if (a != b) [[unlikely]]
+    detail::fail_dtypes(op, a, b);
+}
+
 /// x as a To. Of a real number that an integer type cannot hold, NaN too, this makes the type's smallest,
 /// where C++ leaves the result open.
 template <class To, class From>

@@ -1,9 +1,9 @@
 /// The catalogue of differentiable ops.
 ///
-/// Conventions. x, a, b: float32 or float64 tensors of any layout, unless said otherwise; both operands must
-/// have the same dtype (no promotion; use `.to`). Operands of pointwise ops broadcast by NumPy's rule. `dim`
-/// counts from the end when negative. Sizes of 0 are allowed. Results are new contiguous tensors unless the
-/// op is called a view. Names, options and formulas are PyTorch's. Every op throws rill::Error "op: fact with
+/// Conventions. x, a and b are float32 or float64 tensors of any layout, unless said otherwise; all operands
+/// of an op have one dtype (no promotion; use `.to`). Operands of pointwise ops broadcast by NumPy's rule.
+/// `dim` counts from the end when negative. Sizes of 0 are allowed. Results are new contiguous tensors unless
+/// the op is a view. Names, options and formulas are PyTorch's. Every op throws rill::Error "op: fact with
 /// values; remedy" for shapes, dtypes or indices that do not fit.
 #pragma once
 
@@ -26,120 +26,142 @@ Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
 Tensor mul(const Tensor& a, const Tensor& b);  ///< a · b
 Tensor div(const Tensor& a, const Tensor& b);  ///< a / b
 Tensor pow(const Tensor& a, const Tensor& b);  ///< a^b; at a = 0 the gradient of b is 0 for b >= 0
-Tensor maximum(const Tensor& a,
-               const Tensor& b);  ///< the larger; NaN wins; the gradient of a tie goes half to each
-Tensor minimum(const Tensor& a, const Tensor& b);  ///< the smaller; likewise
-/// Scalar forms keep the tensor's dtype; the scalar is a constant.
-Tensor add(const Tensor& a, double b);
-Tensor sub(const Tensor& a, double b);
-Tensor mul(const Tensor& a, double b);
-Tensor div(const Tensor& a, double b);
-Tensor pow(const Tensor& a, double exponent);  ///< x^exponent; gradient 0 for exponent 0, also at x = 0
-Tensor rsub(const Tensor& a, double b);        ///< b - a
-Tensor rdiv(const Tensor& a, double b);        ///< b / a
+/// max(a, b); NaN where either is NaN. A tie gives half of the gradient to each operand.
+Tensor maximum(const Tensor& a, const Tensor& b);
+/// min(a, b); NaN and ties as in maximum.
+Tensor minimum(const Tensor& a, const Tensor& b);
 
-// --- operators: add, sub, mul, div, rsub and rdiv
-inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
-inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
-inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
-inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
-inline Tensor operator+(const Tensor& a, double b) { return add(a, b); }
-inline Tensor operator-(const Tensor& a, double b) { return sub(a, b); }
-inline Tensor operator*(const Tensor& a, double b) { return mul(a, b); }
-inline Tensor operator/(const Tensor& a, double b) { return div(a, b); }
-inline Tensor operator+(double a, const Tensor& b) { return add(b, a); }
-inline Tensor operator-(double a, const Tensor& b) { return rsub(b, a); }
-inline Tensor operator*(double a, const Tensor& b) { return mul(b, a); }
-inline Tensor operator/(double a, const Tensor& b) { return rdiv(b, a); }
+// The same with a scalar, which is a constant and takes the tensor's dtype.
+Tensor add(const Tensor& a, double b);         ///< a + b
+Tensor sub(const Tensor& a, double b);         ///< a - b
+Tensor sub(double a, const Tensor& b);         ///< a - b
+Tensor mul(const Tensor& a, double b);         ///< a · b
+Tensor div(const Tensor& a, double b);         ///< a / b
+Tensor div(double a, const Tensor& b);         ///< a / b
+Tensor pow(const Tensor& x, double exponent);  ///< x^exponent; gradient 0 for exponent 0, also at x = 0
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }  ///< add(a, b)
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }  ///< sub(a, b)
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }  ///< mul(a, b)
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }  ///< div(a, b)
+inline Tensor operator+(const Tensor& a, double b) { return add(a, b); }         ///< add(a, b)
+inline Tensor operator-(const Tensor& a, double b) { return sub(a, b); }         ///< sub(a, b)
+inline Tensor operator*(const Tensor& a, double b) { return mul(a, b); }         ///< mul(a, b)
+inline Tensor operator/(const Tensor& a, double b) { return div(a, b); }         ///< div(a, b)
+inline Tensor operator+(double a, const Tensor& b) { return add(b, a); }         ///< add(b, a)
+inline Tensor operator-(double a, const Tensor& b) { return sub(a, b); }         ///< sub(a, b)
+inline Tensor operator*(double a, const Tensor& b) { return mul(b, a); }         ///< mul(b, a)
+inline Tensor operator/(double a, const Tensor& b) { return div(a, b); }         ///< div(a, b)
 
 // --- pointwise, one operand (ops/unary.cpp)
-Tensor neg(const Tensor& x);
-Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);    ///< natural; -inf at 0, NaN below
-Tensor log1p(const Tensor& x);  ///< log(1 + x)
-Tensor sqrt(const Tensor& x);
-Tensor rsqrt(const Tensor& x);  ///< 1 / √x
-Tensor square(const Tensor& x);
-Tensor reciprocal(const Tensor& x);
-Tensor abs(const Tensor& x);  ///< gradient 0 at 0
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor erf(const Tensor& x);
-Tensor sigmoid(const Tensor& x);  ///< 1 / (1 + e^-x); saturates without NaN
-Tensor logsigmoid(const Tensor& x);
-Tensor tanh(const Tensor& x);
-Tensor relu(const Tensor& x);  ///< max(x, 0); gradient 0 at 0
+Tensor neg(const Tensor& x);         ///< -x
+Tensor exp(const Tensor& x);         ///< e^x; infinity on overflow
+Tensor log(const Tensor& x);         ///< natural logarithm; -infinity at 0, NaN below
+Tensor log1p(const Tensor& x);       ///< log(1 + x)
+Tensor sqrt(const Tensor& x);        ///< √x; NaN below 0
+Tensor rsqrt(const Tensor& x);       ///< 1 / √x
+Tensor square(const Tensor& x);      ///< x²
+Tensor reciprocal(const Tensor& x);  ///< 1 / x
+Tensor abs(const Tensor& x);         ///< |x|; gradient 0 at 0
+Tensor sin(const Tensor& x);         ///< sine of radians
+Tensor cos(const Tensor& x);         ///< cosine of radians
+Tensor erf(const Tensor& x);         ///< 2/√π ∫₀ˣ e^{-t²} dt
+Tensor sigmoid(const Tensor& x);     ///< 1 / (1 + e^{-x}); saturates without NaN
+Tensor logsigmoid(const Tensor& x);  ///< log sigmoid(x), stable
+Tensor tanh(const Tensor& x);        ///< hyperbolic tangent; saturates without NaN
+Tensor relu(const Tensor& x);        ///< max(x, 0); gradient 0 at 0
+/// x where x > 0, negative_slope · x elsewhere.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 Tensor silu(const Tensor& x);  ///< x · sigmoid(x)
+/// The form of Φ in `gelu`: exact, or x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))) (Hendrycks and Gimpel 2016).
 enum class Approximate : std::uint8_t { none, tanh };
 Tensor gelu(const Tensor& x, Approximate approximate = Approximate::none);  ///< x · Φ(x)
-Tensor softplus(const Tensor& x, double beta = 1,
-                double threshold = 20);  ///< log(1 + e^{βx}) / β; x where βx > threshold
-/// min(max(x, lo), hi), either bound may be absent; the gradient is 1 within the bounds, themselves included.
+/// log(1 + e^{βx}) / β, and x where βx > threshold; β > 0.
+Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
+/// min(max(x, lo), hi); at least one bound. The gradient is 1 within the bounds, themselves included, else 0.
 Tensor clamp(const Tensor& x, std::optional<double> lo, std::optional<double> hi);
-inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }  ///< neg(x)
 
 // --- choice and comparison (ops/compare.cpp)
-/// mask ? a : b, all broadcast; mask boolean. Any dtype of a and b; differentiable for floating ones.
+/// mask ? a : b, all broadcast; mask boolean, a and b of any one dtype. Differentiable for floating ones.
+///
+/// The branch not chosen gets gradient 0, but its own backward pass may make NaN of that (0 · ∞). Keep the
+/// argument of that branch in its domain by `clamp`: where(x <= 0, exp(x), 1 + x) has gradient NaN at x = 100
+/// in float32 (as in PyTorch), and
+///
+///   where(le(x, 0), exp(clamp(x, {}, 0)), 1 + x)
+///
+/// has gradient 1.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
-/// value where mask (boolean, broadcast to x), else x; no gradient flows through filled elements.
+/// value where mask (boolean, broadcast to x) is true, else x. Filled elements get gradient 0.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
-/// Boolean results of any one dtype, broadcast; not differentiable.
-Tensor eq(const Tensor& a, const Tensor& b);
-Tensor ne(const Tensor& a, const Tensor& b);
-Tensor lt(const Tensor& a, const Tensor& b);
-Tensor le(const Tensor& a, const Tensor& b);
-Tensor gt(const Tensor& a, const Tensor& b);
-Tensor ge(const Tensor& a, const Tensor& b);
-Tensor eq(const Tensor& a, double b);
-Tensor ne(const Tensor& a, double b);
-Tensor lt(const Tensor& a, double b);
-Tensor le(const Tensor& a, double b);
-Tensor gt(const Tensor& a, double b);
-Tensor ge(const Tensor& a, double b);
+
+// Boolean results; operands of any one dtype, broadcast. Not differentiable. A scalar is compared in the
+// tensor's dtype when that is floating, exactly otherwise.
+Tensor eq(const Tensor& a, const Tensor& b);  ///< a == b
+Tensor ne(const Tensor& a, const Tensor& b);  ///< a != b
+Tensor lt(const Tensor& a, const Tensor& b);  ///< a < b
+Tensor le(const Tensor& a, const Tensor& b);  ///< a <= b
+Tensor gt(const Tensor& a, const Tensor& b);  ///< a > b
+Tensor ge(const Tensor& a, const Tensor& b);  ///< a >= b
+Tensor eq(const Tensor& a, double b);         ///< a == b
+Tensor ne(const Tensor& a, double b);         ///< a != b
+Tensor lt(const Tensor& a, double b);         ///< a < b
+Tensor le(const Tensor& a, double b);         ///< a <= b
+Tensor gt(const Tensor& a, double b);         ///< a > b
+Tensor ge(const Tensor& a, double b);         ///< a >= b
 
 // --- views (ops/view.cpp): results share the data of x; any dtype
-/// The same elements in another shape; one size may be -1. A view where strides allow it, a copy otherwise.
+/// The same elements in another shape; one size may be -1. A view where the strides allow it, a copy
+/// otherwise.
 Tensor reshape(const Tensor& x, const Shape& shape);
+/// Dimensions start … end (inclusive) as one; a scalar becomes [1].
 Tensor flatten(const Tensor& x, std::int64_t start = 0, std::int64_t end = -1);
+/// Dimension i of the result is dimension dims[i] of x.
 Tensor permute(const Tensor& x, const Dims& dims);
+/// Swaps two dimensions.
 Tensor transpose(const Tensor& x, std::int64_t dim0, std::int64_t dim1);
-/// `length` entries of dimension dim from `start` (negative: from the end).
+/// `length` entries along dim from `start` (negative: from the end).
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length);
-/// Entries start, start + step, … below end; bounds clamp as in Python, negative ones count from the end;
+/// Entries start, start + step, … below end. Bounds clamp as in Python, negative ones count from the end;
 /// step > 0.
 Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step = 1);
-/// One entry; the dimension goes.
+/// Entry `index` along dim; the dimension is dropped.
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
-/// Repeats dimensions of size 1 without copying; -1 keeps a size. The gradient sums over what was repeated.
+/// Repeats dimensions of size 1 without copying; -1 keeps a size. The gradient is the sum over the repeats.
 Tensor expand(const Tensor& x, const Shape& shape);
 /// Drops dimension dim when its size is 1.
 Tensor squeeze(const Tensor& x, std::int64_t dim);
 /// Drops every dimension of size 1.
 Tensor squeeze(const Tensor& x);
+/// Inserts a dimension of size 1 before dim.
 Tensor unsqueeze(const Tensor& x, std::int64_t dim);
-/// Pieces of `size` along dim (the last may be shorter), or of the given sizes, which must add up.
+/// Chunks of `size` entries along dim; the last may be smaller.
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim = 0);
+/// Chunks of the given sizes along dim; they must add up to its size.
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t dim = 0);
-/// At most `chunks` pieces of equal size (the last may be shorter).
+/// At most `chunks` chunks of equal size along dim; the last may be smaller.
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim = 0);
 
 // --- copies (ops/copy.cpp); any dtype
-Tensor contiguous(const Tensor& x);  ///< x itself where it is contiguous
-Tensor clone(const Tensor& x);
-/// Joins along an existing dimension; all other sizes and the dtype must agree. At least one tensor.
+Tensor contiguous(const Tensor& x);  ///< x itself where it is contiguous, else a copy
+Tensor clone(const Tensor& x);       ///< a copy
+/// Concatenates along an existing dimension; all other sizes and the dtype must agree. At least one tensor.
 Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim = 0);
-/// Joins equal shapes along a new dimension.
+/// Concatenates tensors of one shape along a new dimension.
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim = 0);
+/// Reverses the order along dims.
 Tensor flip(const Tensor& x, const Dims& dims);
-Tensor repeat(const Tensor& x, const Dims& repeats);  ///< tiles, as PyTorch's repeat
+/// Tiles x repeats[d] times along dimension d; more counts than dimensions add leading ones.
+Tensor repeat(const Tensor& x, const Dims& repeats);
+/// The lower triangles of matrices [.., M, N]: 0 where j - i > diagonal.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-/// Converts between dtypes; floating to int64 truncates (what int64 cannot hold, NaN too, becomes its
-/// smallest), to boolean is x != 0. Differentiable between floating ones.
+/// Converts between dtypes: floating to int64 truncates (NaN and what int64 cannot hold become its smallest),
+/// to boolean is x != 0. Differentiable between floating ones.
 Tensor to(const Tensor& x, DType dtype);
 
 // --- products (ops/matmul.cpp)
-/// NumPy's matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [..,M,K]·[..,K,N] → [..,M,N], leading
+/// NumPy's matmul: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [..,M,K]·[..,K,N] → [..,M,N]; leading
 /// sizes broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// [B,M,K]·[B,K,N] → [B,M,N].
@@ -149,108 +171,117 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, double beta = 1,
 /// x·Wᵀ + bias: x [.., in], weight [out, in], bias [out] or undefined → [.., out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 
-// --- reductions (ops/reduce.cpp)
-/// Over `dims` (empty: all); keepdim leaves sizes of 1. Fixed order of summation for any number of threads.
-Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< NaN over nothing
-Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< 1 over nothing
-/// Variance and deviation with divisor max(n - correction, 0).
+// --- reductions (ops/reduce.cpp, ops/extremes.cpp, ops/topk.cpp)
+// They run over `dims` (empty: all); keepdim leaves sizes of 1. The order of summation depends on the sizes
+// alone, and the error does not grow with the number of elements (docs/numerics.md).
+Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);   ///< Σ x; 0 over nothing
+Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< Σ x / n; NaN over nothing
+Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< Π x; 1 over nothing
+/// Σ (x - mean)² / max(n - correction, 0).
 Tensor var(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
-Tensor std(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
-/// log Σ e^x, stable; -inf over nothing; gradient 0 where it is -inf.
+/// √var; gradient 0 where it is 0. PyTorch's `std`: a function of that name could not be called after
+/// `using namespace rill`, since `std` alone would name the namespace too.
+Tensor stddev(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
+/// log Σ e^x, stable; -infinity over nothing, with gradient 0 where the result is -infinity.
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
-/// (Σ |x|^p)^(1/p); p may be 0 (count of non-zeros), ±infinity. Gradient 0 at a zero norm.
+/// (Σ |x|^p)^(1/p); p = 0 counts the elements that are not 0, ±infinity gives the extreme |x|. Gradient 0
+/// where the norm is 0.
 Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false);
-/// Largest and smallest; ties share the gradient evenly; throws over nothing.
+/// The largest element; NaN wins, ties share the gradient evenly. Throws over nothing.
 Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// The smallest element, likewise.
 Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-/// Values and indices of max, min and topk.
+/// Elements and their positions along a dimension.
 struct ValuesAndIndices {
-  Tensor values;   ///< of x
+  Tensor values;   ///< differentiable
   Tensor indices;  ///< int64
 };
-/// Along one dimension with the index of the first extreme; the gradient goes to that element alone. NaN
-/// wins.
+/// The largest element along dim and the index of the first one; the gradient goes to that element. NaN wins.
 ValuesAndIndices max(const Tensor& x, std::int64_t dim, bool keepdim = false);
+/// The smallest element along dim, likewise.
 ValuesAndIndices min(const Tensor& x, std::int64_t dim, bool keepdim = false);
-Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);  ///< int64; the first of equals
+/// The index along dim of the largest element, the first of equals: int64. NaN wins.
+Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);
+/// The index along dim of the smallest element, likewise.
 Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim = false);
 Tensor argmax(const Tensor& x);  ///< index in the flattened tensor
-Tensor argmin(const Tensor& x);
-/// The k largest (or smallest) elements along dim, sorted, and their indices: both have the shape of x with
-/// size k in dim. Of equal ones the lower index comes first and is chosen first. NaN counts as the greatest:
-/// first among the largest, last among the smallest. The gradient goes to the chosen elements. Throws for k
-/// outside 0..size; a scalar counts as a row of 1, of which k must be 1.
+Tensor argmin(const Tensor& x);  ///< index in the flattened tensor
+/// The k largest (or smallest) elements along dim, sorted, and their indices: the shape of x with size k in
+/// dim. Of equal ones the lower index comes first and is chosen first. NaN counts as the largest. The
+/// gradient goes to the chosen elements. Throws for k outside 0..size; a scalar counts as one entry, of which
+/// k must be 1.
 ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t dim = -1, bool largest = true);
+/// y[i] = Σ_{k <= i} x[k] along dim.
 Tensor cumsum(const Tensor& x, std::int64_t dim);
-/// The sum of x over what was broadcast to make it, back to `shape`.
+/// Sums x over the dimensions that broadcasting added to `shape` or stretched: the inverse of expand.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 
 // --- softmax (ops/softmax.cpp)
-Tensor softmax(const Tensor& x, std::int64_t dim);  ///< e^{x-max} / Σ; NaN for a row of -inf, as PyTorch
-Tensor log_softmax(const Tensor& x, std::int64_t dim);
+Tensor softmax(const Tensor& x, std::int64_t dim);      ///< e^{x-max} / Σ; NaN for a row of -infinity
+Tensor log_softmax(const Tensor& x, std::int64_t dim);  ///< x - logsumexp(x), stable
 
-// --- indexing (ops/index.cpp): indices int64, checked
-/// Rows of weight [V, E] for ids of any shape → [.., E]. Rows `padding_idx` get no gradient.
+// --- indexing (ops/index.cpp); indices are int64 and checked
+/// Rows of weight [V, E] for ids of any shape [..] → [.., E]. Row `padding_idx` gets no gradient.
 Tensor embedding(const Tensor& weight, const Tensor& ids,
                  std::optional<std::int64_t> padding_idx = std::nullopt);
-/// Entries index [N] of dimension dim; an index may repeat.
+/// Entries index [N] along dim; an index may repeat.
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
-/// out[i][j] = x[index[i][j]][j] along dim 0, likewise for others; index has the rank of x and fits it
-/// elsewhere.
+/// out[i][j] = x[index[i][j]][j] for dim 0, likewise for others. index has the rank of x and at most its
+/// sizes outside dim.
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
-/// x with source added at `index` along dim.
+/// x with source added at the entries index [N] along dim; an index may repeat.
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source);
-/// The elements where mask (boolean, broadcast) is true, as one dimension.
+/// The elements where mask (boolean, broadcast) is true, in row-major order: [count].
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 // --- dropout (ops/dropout.cpp)
-/// Key of one dropout mask.
+/// Names the random mask of one call of dropout: a seed, a stream of it, and the number of the call.
 struct DropoutKey {
   std::uint64_t seed = 0;    ///< of the generator
-  std::uint64_t stream = 0;  ///< of the module
-  std::uint64_t call = 0;    ///< of the module's calls
+  std::uint64_t stream = 0;  ///< one for each layer
+  std::uint64_t call = 0;    ///< counts up
 };
-/// Zeroes each element with probability p and scales the rest by 1 / (1 - p). Element i depends on (seed,
-/// stream, call, i) alone.
+/// Zeroes each element with probability p in 0..1 and scales the others by 1 / (1 - p). The mask at element i
+/// depends on (seed, stream, call, i) alone.
 Tensor dropout(const Tensor& x, double p, DropoutKey key);
 
 // --- normalisation (ops/layer_norm.cpp)
-/// (x - mean) / √(var + eps) · weight + bias over the last dims `normalized_shape`, biased variance; weight
-/// and bias [normalized_shape] or undefined.
+/// (x - mean) / √(var + eps) · weight + bias over the last dimensions `normalized_shape`, with the biased
+/// variance; weight and bias [normalized_shape] or undefined. (Ba et al. 2016)
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = Tensor(),
                   const Tensor& bias = Tensor(), double eps = 1e-5);
 
 // --- losses (ops/loss.cpp)
-/// Reduction of the elements of a loss.
+/// What becomes of the losses of the elements or rows.
 enum class Reduction : std::uint8_t { none, mean, sum };
 /// Options of cross_entropy.
 struct CrossEntropyOptions {
   Tensor weight = {};                               ///< per class [C], constant
-  std::optional<std::int64_t> ignore_index = -100;  ///< targets that count nowhere; nullopt: none
-  double label_smoothing = 0;                       ///< in [0, 1]
+  std::optional<std::int64_t> ignore_index = -100;  ///< targets that do not count; nullopt: all count
+  double label_smoothing = 0;                       ///< in 0..1
   Reduction reduction = Reduction::mean;            ///< mean divides by the weight of the targets that count
 };
-/// -log softmax(x)[target]: x [N, C], [C] or [N, C, d1, …] scores; target int64 [N], [] or [N, d1, …], or
-/// class probabilities of x's shape. A mean over no target is NaN, as in PyTorch.
+/// -log softmax(x)[target]: scores x [N, C], [C] or [N, C, d1, …]; target int64 [N], [] or [N, d1, …], or
+/// class probabilities of x's shape. A mean over targets whose weights add up to 0 is NaN, as in PyTorch,
+/// with gradient 0.
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options = {});
-/// Options of nll_loss, as of cross_entropy.
+/// Options of nll_loss, as in CrossEntropyOptions.
 struct NllLossOptions {
   Tensor weight = {};                               ///< per class [C], constant
-  std::optional<std::int64_t> ignore_index = -100;  ///< targets that count nowhere; nullopt: none
+  std::optional<std::int64_t> ignore_index = -100;  ///< targets that do not count; nullopt: all count
   Reduction reduction = Reduction::mean;            ///< mean divides by the weight of the targets that count
 };
-/// -x[target] for log-probabilities x [N, C], [C] or [N, C, d1, …].
+/// -x[target] for log-probabilities x [N, C], [C] or [N, C, d1, …]; target and mean as in cross_entropy.
 Tensor nll_loss(const Tensor& x, const Tensor& target, const NllLossOptions& options = {});
-/// cross_entropy(linear(x, weight, bias), target) in blocks of rows: scores [N, V] never exist at once, and
-/// the gradients are computed in the forward pass (kept for it: one dW). Rows that do not count cost nothing.
-/// x [N, in], weight [V, in] of any layout, bias [V] or undefined, target [N]. Reduction::none has no
-/// gradient to know ahead: it holds the scores.
+/// cross_entropy(linear(x, weight, bias), target) in blocks of rows: the scores [N, V] never exist at once,
+/// and the gradients are computed in the forward pass (and kept: one dW). Rows that do not count cost
+/// nothing. x [N, in], weight [V, in] of any layout, bias [V] or undefined, target [N]. With Reduction::none
+/// the scores are held.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& target,
                             const CrossEntropyOptions& options = {});
-/// (x - target)², broadcast.
+/// (x - target)²; x and target of one shape.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
-/// -[t log σ(x) + (1 - t) log(1 - σ(x))], stable.
+/// -[t log σ(x) + (1 - t) log(1 - σ(x))], stable; x and target of one shape.
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
                                         Reduction reduction = Reduction::mean);
 

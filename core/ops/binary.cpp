@@ -144,7 +144,7 @@ struct Affine {
 };
 
 struct DivScalar {
-  static constexpr const char* name = "div_scalar";
+  static constexpr const char* name = "div";
   static constexpr Keeps keeps = Keeps::nothing;
   double divisor;
   template <class T>
@@ -158,7 +158,7 @@ struct DivScalar {
 };
 
 struct RdivScalar {
-  static constexpr const char* name = "rdiv_scalar";
+  static constexpr const char* name = "div";
   static constexpr Keeps keeps = Keeps::input;
   double dividend;
   template <class T>
@@ -172,7 +172,7 @@ struct RdivScalar {
 };
 
 struct PowScalar {
-  static constexpr const char* name = "pow_scalar";
+  static constexpr const char* name = "pow";
   static constexpr Keeps keeps = Keeps::input;
   double exponent;
   template <class T>
@@ -195,12 +195,12 @@ Tensor pow(const Tensor& a, const Tensor& b) { return binary(Pow{}, a, b); }
 Tensor maximum(const Tensor& a, const Tensor& b) { return binary(Maximum{}, a, b); }
 Tensor minimum(const Tensor& a, const Tensor& b) { return binary(Minimum{}, a, b); }
 
-Tensor add(const Tensor& a, double b) { return unary(Affine{"add_scalar", 1, b}, a); }
-Tensor sub(const Tensor& a, double b) { return unary(Affine{"sub_scalar", 1, -b}, a); }
-Tensor mul(const Tensor& a, double b) { return unary(Affine{"mul_scalar", b, 0}, a); }
+Tensor add(const Tensor& a, double b) { return unary(Affine{"add", 1, b}, a); }
+Tensor sub(const Tensor& a, double b) { return unary(Affine{"sub", 1, -b}, a); }
+Tensor mul(const Tensor& a, double b) { return unary(Affine{"mul", b, 0}, a); }
 Tensor div(const Tensor& a, double b) { return unary(DivScalar{b}, a); }
-Tensor rsub(const Tensor& a, double b) { return unary(Affine{"rsub_scalar", -1, b}, a); }
-Tensor rdiv(const Tensor& a, double b) { return unary(RdivScalar{b}, a); }
+Tensor sub(double a, const Tensor& b) { return unary(Affine{"sub", -1, a}, b); }
+Tensor div(double a, const Tensor& b) { return unary(RdivScalar{a}, b); }
 Tensor pow(const Tensor& a, double exponent) {
   return exponent == 2 ? square(a) : unary(PowScalar{exponent}, a);
 }

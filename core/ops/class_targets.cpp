@@ -4,16 +4,20 @@
 
 namespace rill::detail {
 
+void check_class_weights(const char* op, const Tensor& weight, std::int64_t classes, DType dtype) {
+  check(weight.shape() == Shape{classes}, "{}: the class weights are {}; {} classes need [{}]", op,
+        weight.shape(), classes, classes);
+  check(weight.dtype() == dtype, "{}: the class weights are {}, the scores {}; use .to({})", op,
+        name(weight.dtype()), name(dtype), name(dtype));
+}
+
 ClassTargets::ClassTargets(const char* op, const Tensor& target, std::int64_t classes, DType dtype,
                            const Tensor& weight, std::optional<std::int64_t> ignore)
     : all_weights_(static_cast<double>(classes)) {
   check(target.dtype() == int64, "{}: class targets are {}, not int64; use .to(int64)", op,
         name(target.dtype()));
   if (weight.defined()) {
-    check(weight.shape() == Shape{classes}, "{}: the class weights are {}; {} classes need [{}]", op,
-          weight.shape(), classes, classes);
-    check(weight.dtype() == dtype, "{}: the class weights are {}, the scores {}; use .to({})", op,
-          name(weight.dtype()), name(dtype), name(dtype));
+    check_class_weights(op, weight, classes, dtype);
     weight_ = weight.detach().clone();
     all_weights_ = sum(weight_).item();
   }
@@ -32,6 +36,11 @@ ClassTargets::ClassTargets(const char* op, const Tensor& target, std::int64_t cl
     total_weight_ +=
         visit_floating(op, dtype, [&]<class T>(Type<T>) { return static_cast<double>(this->weight<T>(i)); });
   }
+}
+
+double ClassTargets::row_factor(Reduction reduction) const noexcept {
+  if (reduction != Reduction::mean) return 1;
+  return total_weight_ == 0 ? 0 : 1 / total_weight_;
 }
 
 Tensor reduced_loss(const Tensor& losses, Reduction reduction, double divisor) {

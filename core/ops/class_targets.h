@@ -8,6 +8,9 @@
 
 namespace rill::detail {
 
+/// Throws "op: …" unless `weight` is [classes] of `dtype`.
+void check_class_weights(const char* op, const Tensor& weight, std::int64_t classes, DType dtype);
+
 /// Targets, checked: which class each row has and how much it counts. Copies: later changes to the originals
 /// do not matter.
 class ClassTargets {
@@ -34,6 +37,9 @@ class ClassTargets {
   }
   /// Σ of the weights of the rows that count: what a mean divides by.
   double total_weight() const noexcept { return total_weight_; }
+  /// The gradient of the reduced loss with respect to the loss of a row. 0 where a mean is one over no weight:
+  /// its value is not a number, but that is no reason for the gradients of all parameters to be none.
+  double row_factor(Reduction reduction) const noexcept;
   /// Σ of the weights of the classes.
   double all_weights() const noexcept { return all_weights_; }
 

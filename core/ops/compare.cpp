@@ -48,11 +48,6 @@ void check_mask(const char* op, const Tensor& mask) {
         name(mask.dtype()));
 }
 
-void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
-  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", op, name(a.dtype()),
-        name(b.dtype()), name(a.dtype()));
-}
-
 /// Gives d the elements of dy where mask == kept, zeros elsewhere, summed back to its shape.
 void give_masked(GradRef d, const Tensor& dy, const Tensor& mask, bool kept) {
   visit_floating("where", dy.dtype(), [&]<class T>(Type<T>) {
@@ -66,7 +61,7 @@ void give_masked(GradRef d, const Tensor& dy, const Tensor& mask, bool kept) {
 
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   check_mask("where", mask);
-  check_same_dtype("where", a, b);
+  check_same_dtype("where", a.dtype(), b.dtype());
   const Shape shape =
       broadcast_shapes("where", mask.shape(), broadcast_shapes("where", a.shape(), b.shape()));
   const Tensor y = empty(shape, a.dtype());
@@ -98,7 +93,7 @@ namespace {
 
 template <class Compare>
 Tensor compared(const char* op, const Tensor& a, const Tensor& b, bool swapped = false) {
-  check_same_dtype(op, a, b);
+  check_same_dtype(op, a.dtype(), b.dtype());
   const Tensor y = empty(broadcast_shapes(op, a.shape(), b.shape()), boolean);
   const Tensor &left = swapped ? b : a, &right = swapped ? a : b;
   visit(a.dtype(), [&]<class T>(Type<T>) { fill_from<bool, T, T>(y, Compare{}, {left, right}); });

@@ -39,13 +39,13 @@ Shape joined_shape(const std::vector<Tensor>& tensors, int at) {
   shape[at] = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    check(t.dtype() == first.dtype(), "cat: dtypes {} and {} differ (tensor {}); use .to({})",
-          name(first.dtype()), name(t.dtype()), i, name(first.dtype()));
+    check(t.dtype() == first.dtype(), "cat: dtypes {} and {} differ (tensors 0 and {}); use .to",
+          name(first.dtype()), name(t.dtype()), i);
     bool fits = t.dim() == first.dim();
     for (int d = 0; fits && d < t.dim(); ++d) fits = d == at || t.shape()[d] == first.shape()[d];
     check(fits, "cat: shapes {} and {} (tensor {}) differ outside dimension {}", first.shape(), t.shape(), i,
           at);
-    shape[at] += t.shape()[at];
+    shape[at] = checked_add("cat", shape[at], t.shape()[at]);
   }
   return shape;
 }
@@ -139,7 +139,7 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
   for (int i = 0; i < repeats.size(); ++i) {
     check(repeats[i] >= 0, "repeat: {} has a negative count", repeats);
     const std::int64_t size = i < skip ? 1 : x.shape()[i - skip];
-    shape.push_back(size * repeats[i]);
+    shape.push_back(checked_mul("repeat", size, repeats[i]));
     if (repeats[i] != 1) {
       spread.push_back(1);
       tiled.push_back(repeats[i]);

@@ -151,8 +151,7 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source) {
   check(x.dim() > 0, "index_add: x has no dimension; unsqueeze(0) gives it one");
   check(index.dim() == 1, "index_add: the index must be [N], not {}", index.shape());
-  check(x.dtype() == source.dtype(), "index_add: dtypes {} and {} differ; use .to({})", name(x.dtype()),
-        name(source.dtype()), name(x.dtype()));
+  check_same_dtype("index_add", x.dtype(), source.dtype());
   const int along = wrap_dim("index_add", dim, x.dim());
   Shape shape = x.shape();
   shape[along] = index.numel();

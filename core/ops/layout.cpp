@@ -32,10 +32,12 @@ Shape DimSet::reduced(const Shape& x, bool keepdim) const {
   return shape;
 }
 
-std::int64_t DimSet::count(const Shape& x) const noexcept {
-  std::int64_t n = 1;
-  for (int d = 0; d < x.size(); ++d) n *= has(d) ? x[d] : 1;
-  return n;
+std::int64_t DimSet::count(const Shape& x) const {
+  Shape reduced = x;
+  for (int d = 0; d < x.size(); ++d) {
+    if (!has(d)) reduced[d] = 1;
+  }
+  return numel(reduced);
 }
 
 namespace {
@@ -44,6 +46,11 @@ struct Run {
   std::int64_t size = 1;
   std::int64_t stride = 1;
 };
+
+/// The product, which overflows only in a tensor without elements, where no loop uses it.
+std::int64_t wrapping_mul(std::int64_t a, std::int64_t b) noexcept {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
 
 /// Dimensions first … last - 1 as one, if one stride walks them.
 std::optional<Run> joined(const Shape& shape, const Strides& strides, int first, int last) noexcept {
@@ -55,10 +62,10 @@ std::optional<Run> joined(const Shape& shape, const Strides& strides, int first,
     if (shape[d] == 1) continue;
     if (run.size == 1) {
       run.stride = strides[d];
-    } else if (strides[d] != run.stride * run.size) {
+    } else if (strides[d] != wrapping_mul(run.stride, run.size)) {
       return std::nullopt;
     }
-    run.size *= shape[d];
+    run.size = wrapping_mul(run.size, shape[d]);
   }
   return run;
 }

@@ -36,7 +36,7 @@ class DimSet {
   /// The shape that is left of x when these dims are reduced.
   Shape reduced(const Shape& x, bool keepdim) const;
   /// How many elements of x are reduced into one.
-  std::int64_t count(const Shape& x) const noexcept;
+  std::int64_t count(const Shape& x) const;
 
  private:
   std::uint32_t bits_ = 0;

@@ -53,7 +53,7 @@ class BlockwiseLoss {
         targets_(targets),
         own_(static_cast<T>(1 - options.label_smoothing)),
         every_(static_cast<T>(options.label_smoothing / static_cast<double>(classes_))),
-        factor_(options.reduction == Reduction::mean ? static_cast<T>(1 / targets.total_weight()) : T(1)) {
+        factor_(static_cast<T>(targets.row_factor(options.reduction))) {
     if (x_.transposed) x_ = as_matrix<T>(x.detach().contiguous(), x_owner_);
     const auto wants = [](const Tensor& t) { return grad_enabled() && t.defined() && t.requires_grad(); };
     if (wants(x)) kept_.x = empty(x.shape(), x.dtype());

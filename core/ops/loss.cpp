@@ -48,9 +48,7 @@ Tensor soft_cross_entropy(const Tensor& x, const Tensor& target, const CrossEntr
   const Tensor q = s == 0 ? target : target * (1 - s) + s / classes;
   Tensor terms = q * log_softmax(x, dim);
   if (options.weight.defined()) {
-    check(options.weight.shape() == Shape{x.size(dim)},
-          "cross_entropy: the class weights are {}; {} classes need [{}]", options.weight.shape(),
-          x.size(dim), x.size(dim));
+    detail::check_class_weights("cross_entropy", options.weight, x.size(dim), x.dtype());
     Shape shape = Shape::filled(x.dim(), 1);
     shape[dim] = x.size(dim);
     terms = terms * options.weight.detach().reshape(shape);
@@ -92,10 +90,10 @@ void cross_entropy_forward(const Rows& x, const ClassTargets& targets, const Coe
   });
 }
 
-/// dy[i · step] is the gradient of row i's loss.
+/// dy[i · step] · factor is the gradient of row i's loss.
 template <class T>
 void cross_entropy_rows_backward(const Rows& x, const ClassTargets& targets, const Coefficients& c,
-                                 const LogSumExp<T>* z, const T* dy, std::int64_t step, T divisor, T beta,
+                                 const LogSumExp<T>* z, const T* dy, std::int64_t step, T factor, T beta,
                                  T* dx) {
   const FlushDenormals flush;  // probabilities of unlikely classes
   const std::int64_t n = x.size();
@@ -106,7 +104,7 @@ void cross_entropy_rows_backward(const Rows& x, const ClassTargets& targets, con
         if (beta == T(0)) std::fill_n(to, n, T(0));
         continue;
       }
-      const T g = dy[i * step] / divisor;
+      const T g = dy[i * step] * factor;
       const T a = static_cast<T>(c.own) * targets.weight<T>(i);
       const T scale = g * (a + static_cast<T>(c.smoothing));
       kernels::cross_entropy_backward(x.row<T>(i), z[i], scale, g * static_cast<T>(c.every),
@@ -135,15 +133,14 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOp
     const Tensor losses = empty(target.shape(), x.dtype());
     cross_entropy_forward(rows, targets, c, raw<LogSumExp<T>>(sums), raw<T>(losses));
     Tensor y = detail::reduced_loss(losses, options.reduction, targets.total_weight());
-    const bool mean = options.reduction == Reduction::mean;
+    const T factor = static_cast<T>(targets.row_factor(options.reduction));
     const std::int64_t step = options.reduction == Reduction::none ? 1 : 0;
     return record("cross_entropy", std::move(y), {x},
                   [=, x = Saved(x, "cross_entropy")](const Tensor& dy, Grads& d) {
                     const Tensor gradient = dy.contiguous();
-                    const T divisor = mean ? static_cast<T>(targets.total_weight()) : T(1);
                     detail::write_rows<T>(d[0], set, [&](T* dx, T beta) {
                       cross_entropy_rows_backward(Rows(x(), set), targets, c, raw<const LogSumExp<T>>(sums),
-                                                  raw<const T>(gradient), step, divisor, beta, dx);
+                                                  raw<const T>(gradient), step, factor, beta, dx);
                     });
                   });
   });
@@ -179,14 +176,13 @@ Tensor nll_loss(const Tensor& x, const Tensor& target, const NllLossOptions& opt
       raw<T>(losses)[i] = -targets.weight<T>(i) * raw<const T>(x)[offset];
     });
     Tensor y = detail::reduced_loss(losses, options.reduction, targets.total_weight());
-    const bool mean = options.reduction == Reduction::mean;
+    const T factor = static_cast<T>(targets.row_factor(options.reduction));
     const std::int64_t step = options.reduction == Reduction::none ? 1 : 0;
     return record("nll_loss", std::move(y), {x}, [=](const Tensor& dy, Grads& d) {
       const Tensor gradient = dy.contiguous();
-      const T divisor = mean ? static_cast<T>(targets.total_weight()) : T(1);
       const Tensor to = d[0].zeroed();
       each_target(to.shape(), to.strides(), dim, targets, [&](std::int64_t i, std::int64_t offset) {
-        raw<T>(to)[offset] -= targets.weight<T>(i) * raw<const T>(gradient)[i * step] / divisor;
+        raw<T>(to)[offset] -= targets.weight<T>(i) * raw<const T>(gradient)[i * step] * factor;
       });
     });
   });
@@ -242,9 +238,11 @@ struct LogitsCrossEntropy {
 /// A pointwise op of x and target, its results summed or averaged in the same node.
 template <class Op>
 Tensor elementwise_loss(const Op& op, const Tensor& x, const Tensor& target, Reduction reduction) {
-  if (reduction == Reduction::none) return binary(op, x, target);
-  check(x.dtype() == target.dtype(), "{}: dtypes {} and {} differ; use .to({})", Op::name, name(x.dtype()),
+  check(x.shape() == target.shape(), "{}: x is {}, the target {}; use reshape, unsqueeze or expand on one",
+        Op::name, x.shape(), target.shape());
+  check(x.dtype() == target.dtype(), "{}: x is {}, the target {}; use .to({})", Op::name, name(x.dtype()),
         name(target.dtype()), name(x.dtype()));
+  if (reduction == Reduction::none) return binary(op, x, target);
   return visit_floating(Op::name, x.dtype(), [&]<class T>(Type<T>) {
     const Tensor each = detail::binary_forward<Op, T>(op, x, target);
     const double divisor = reduction == Reduction::mean ? static_cast<double>(each.numel()) : 1;
@@ -267,9 +265,6 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, Reduction reduction) {
-  check(x.shape() == target.shape(),
-        "binary_cross_entropy_with_logits: targets {} must have the shape of x, {}", target.shape(),
-        x.shape());
   return elementwise_loss(LogitsCrossEntropy{}, x, target, reduction);
 }
 

@@ -10,15 +10,6 @@
 #include <rill/core/parallel.h>
 
 namespace rill {
-namespace {
-
-void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
-  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", op, name(a.dtype()),
-        name(b.dtype()), name(a.dtype()));
-}
-
-}  // namespace
-
 void matmul_into(const Slot& slot, const Tensor& a, const Tensor& b) {
   visit_floating("matmul", a.dtype(), [&]<class T>(Type<T>) {
     const auto left = matrix_view<const T>(a), right = matrix_view<const T>(b);
@@ -102,7 +93,8 @@ Tensor matmul_batched(const Tensor& a, const Tensor& b) {
   shape.push_back(a.size(-2));
   shape.push_back(b.size(-1));
   if (b.dim() == 2) {  // one product of all rows
-    return reshape(matmul_2d(reshape(a, {numel(leading(a)) * a.size(-2), a.size(-1)}), b), shape);
+    return reshape(
+        matmul_2d(reshape(a, {checked_mul("matmul", numel(leading(a)), a.size(-2)), a.size(-1)}), b), shape);
   }
   const auto widen = [&](const Tensor& t) {
     Shape wide = batch;
@@ -116,7 +108,7 @@ Tensor matmul_batched(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  check_same_dtype("matmul", a, b);
+  check_same_dtype("matmul", a.dtype(), b.dtype());
   check(a.dim() > 0 && b.dim() > 0, "matmul: shapes {} and {}; operands need at least one dimension",
         a.shape(), b.shape());
   check(a.size(-1) == b.size(b.dim() == 1 ? 0 : -2), "matmul: inner sizes of {} and {} differ", a.shape(),
@@ -131,7 +123,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
-  check_same_dtype("bmm", a, b);
+  check_same_dtype("bmm", a.dtype(), b.dtype());
   check(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1),
         "bmm: shapes {} and {} are not [B, M, K] and [B, K, N]", a.shape(), b.shape());
   return bmm_3d(a, b);
@@ -157,12 +149,15 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 Tensor linear(const Tensor& x, const StoredWeight& weight, const Tensor& bias) {
   const std::int64_t in = weight.in_size(), out = weight.out_size();
-  check_same_dtype("linear", x, weight.array);
+  const DType dtype = weight.array.dtype();
+  check(x.dtype() == dtype, "linear: x is {}, the weight {}; use .to({})", name(x.dtype()), name(dtype),
+        name(dtype));
   check(x.dim() > 0 && x.size(-1) == in,
         "linear: x {} and weight {} do not fit; they are [..., in] and [out, in]", x.shape(), Shape{out, in});
   check(!bias.defined() || bias.shape() == Shape{out}, "linear: bias {} does not fit weight {}",
         bias.defined() ? bias.shape() : Shape{}, Shape{out, in});
-  if (bias.defined()) check_same_dtype("linear", x, bias);
+  check(!bias.defined() || bias.dtype() == dtype, "linear: the bias is {}, the weight {}; use .to({})",
+        name(bias.defined() ? bias.dtype() : dtype), name(dtype), name(dtype));
   Shape shape = x.shape();
   shape[x.dim() - 1] = out;
   const std::int64_t rows =

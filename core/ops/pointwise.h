@@ -177,8 +177,7 @@ Tensor unary(const Op& op, const Tensor& x) {
 /// itself.
 template <class Op>
 Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
-  check(a.dtype() == b.dtype(), "{}: dtypes {} and {} differ; use .to({})", Op::name, name(a.dtype()),
-        name(b.dtype()), name(a.dtype()));
+  check_same_dtype(Op::name, a.dtype(), b.dtype());
   return visit_floating(Op::name, a.dtype(), [&]<class T>(Type<T>) {
     Tensor y = detail::binary_forward<Op, T>(op, a, b);
     if (!is_recording({a, b})) return unrecorded(Op::name, std::move(y));

@@ -16,8 +16,6 @@ using detail::Rows;
 
 namespace {
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return (a + b - 1) / b; }
-
 /// out[i] = the sum over row i, where part(i, x, n) sums n of its elements. Rows are cut at fixed places, so
 /// the bits do not depend on the number of threads.
 template <class T, class Part>
@@ -271,7 +269,7 @@ struct Variance {
 };
 
 struct Deviation {
-  static constexpr const char* name = "std";
+  static constexpr const char* name = "stddev";
   static constexpr bool root = true;
 };
 
@@ -314,7 +312,7 @@ Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   return spread_of<Variance>(x, dims, correction, keepdim);
 }
 
-Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+Tensor stddev(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   return spread_of<Deviation>(x, dims, correction, keepdim);
 }
 

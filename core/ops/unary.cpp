@@ -269,7 +269,7 @@ struct Gelu {
 
 /// Hendrycks and Gimpel 2016: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))).
 struct GeluTanh {
-  static constexpr const char* name = "gelu_tanh";
+  static constexpr const char* name = "gelu";
   static constexpr Keeps keeps = Keeps::input;
   template <class T>
   RILL_INLINE T forward(T x) const {

@@ -12,6 +12,11 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides, std:
   return detail::make_view(x.impl().storage, x.dtype(), shape, strides, x.impl().offset + offset);
 }
 
+/// The distance in memory from entry 0 to entry i of a dimension; without elements strides mean nothing.
+std::int64_t offset_of(const Tensor& x, int dim, std::int64_t i) {
+  return x.numel() == 0 ? 0 : i * x.strides()[dim];
+}
+
 /// Records a view that takes some of x's elements: their gradient is added into zeros of x's shape at the
 /// same place.
 template <class View>
@@ -86,11 +91,11 @@ Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
   const int last = wrap_dim("flatten", end, std::max(x.dim(), 1));
   check(first <= last, "flatten: start {} lies behind end {}", start, end);
   Shape shape;
-  std::int64_t joined = 1;
+  std::int64_t merged = 1;
   for (int i = 0; i < x.dim(); ++i) {
-    if (i >= first && i <= last) joined *= x.shape()[i];
+    if (i >= first && i <= last) merged = checked_mul("flatten", merged, x.shape()[i]);
     if (i < first || i > last) shape.push_back(x.shape()[i]);
-    if (i == last) shape.push_back(joined);
+    if (i == last) shape.push_back(merged);
   }
   return reshape(x, x.dim() == 0 ? Shape{1} : shape);
 }
@@ -136,7 +141,7 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   return record_part("narrow", x, [at, first, length](const Tensor& t) {
     Shape shape = t.shape();
     shape[at] = length;
-    return view_of(t, shape, t.strides(), first * t.strides()[at]);
+    return view_of(t, shape, t.strides(), offset_of(t, at, first));
   });
 }
 
@@ -151,8 +156,8 @@ Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t
     Shape shape = t.shape();
     Strides strides = t.strides();
     shape[at] = last == first ? 0 : (last - first - 1) / step + 1;
-    strides[at] *= step;
-    return view_of(t, shape, strides, first * t.strides()[at]);
+    if (shape[at] > 1 && t.numel() > 0) strides[at] *= step;
+    return view_of(t, shape, strides, offset_of(t, at, first));
   });
 }
 
@@ -168,7 +173,7 @@ Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index) {
     Strides strides = t.strides();
     shape.erase(at);
     strides.erase(at);
-    return view_of(t, shape, strides, i * t.strides()[at]);
+    return view_of(t, shape, strides, offset_of(t, at, i));
   });
 }
 
@@ -227,46 +232,62 @@ Tensor unsqueeze(const Tensor& x, std::int64_t dim) {
   const int at = wrap_dim("unsqueeze", dim, x.dim() + 1);
   Shape shape = x.shape();
   Strides strides = x.strides();
-  const std::int64_t stride = at < x.dim() ? shape[at] * strides[at] : 1;
+  const std::int64_t stride = at < x.dim() && x.numel() > 0 ? shape[at] * strides[at] : 1;
   shape.insert(at, 1);
   strides.insert(at, stride);
   return reshape_ones("unsqueeze", x, shape, strides);
 }
 
+namespace {
+
+/// The size of x along dim, for split and chunk.
+std::int64_t size_to_split(const char* op, const Tensor& x, std::int64_t dim) {
+  check(x.dim() > 0, "{}: a tensor without dimensions has nothing to split", op);
+  return x.shape()[wrap_dim(op, dim, x.dim())];
+}
+
+/// Chunks of `size` entries of dimension dim, which has `total`; one empty chunk where there is none.
+std::vector<Tensor> equal_chunks(const Tensor& x, std::int64_t size, std::int64_t total, std::int64_t dim) {
+  std::vector<Tensor> chunks;
+  std::int64_t start = 0;
+  do {
+    const std::int64_t length = std::min(size, total - start);
+    chunks.push_back(narrow(x, dim, start, length));
+    start += length;
+  } while (start < total);
+  return chunks;
+}
+
+}  // namespace
+
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t dim) {
-  check(x.dim() > 0, "split: a tensor without dimensions has nothing to split");
+  const std::int64_t along = size_to_split("split", x, dim);
   std::int64_t total = 0;
   for (std::int64_t size : sizes) {
     check(size >= 0, "split: size {} is negative", size);
-    total += size;
+    total = checked_add("split", total, size);
   }
-  check(total == x.size(dim), "split: the sizes add up to {}, dimension {} of {} has {}", total, dim,
-        x.shape(), x.size(dim));
-  std::vector<Tensor> pieces;
-  pieces.reserve(sizes.size());
+  check(total == along, "split: the sizes add up to {}, dimension {} of {} has {}", total, dim, x.shape(),
+        along);
+  std::vector<Tensor> chunks;
+  chunks.reserve(sizes.size());
   std::int64_t start = 0;
   for (std::int64_t size : sizes) {
-    pieces.push_back(narrow(x, dim, start, size));
+    chunks.push_back(narrow(x, dim, start, size));
     start += size;
   }
-  return pieces;
+  return chunks;
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) {
   check(size > 0, "split: size {} must be positive", size);
-  check(x.dim() > 0, "split: a tensor without dimensions has nothing to split");
-  const std::int64_t total = x.size(dim);
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t start = 0; start < total; start += size) sizes.push_back(std::min(size, total - start));
-  if (sizes.empty()) sizes.push_back(0);
-  return split(x, sizes, dim);
+  return equal_chunks(x, size, size_to_split("split", x, dim), dim);
 }
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
   check(chunks > 0, "chunk: {} chunks; at least 1", chunks);
-  check(x.dim() > 0, "chunk: a tensor without dimensions has nothing to split");
-  const std::int64_t total = x.size(dim);
-  return split(x, std::max<std::int64_t>((total + chunks - 1) / chunks, 1), dim);
+  const std::int64_t total = size_to_split("chunk", x, dim);
+  return equal_chunks(x, std::max<std::int64_t>(ceil_div(total, chunks), 1), total, dim);
 }
 
 }  // namespace rill

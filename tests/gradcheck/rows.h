@@ -24,7 +24,4 @@ std::vector<GradcheckRow> rows_recurrent();
 std::vector<GradcheckRow> rows_bahdanau();
 std::vector<GradcheckRow> rows_decoder();
 
-/// The whole table.
-std::vector<GradcheckRow> all_rows();
-
 }  // namespace test

@@ -62,7 +62,7 @@ std::vector<GradcheckRow> rows_loss() {
          {input({2, 3, 2}, 507), targets({2, 1, 0, 2}, {2, 2})}});
     rows.push_back({"mse_loss",
                     [reduction](const Inputs& in) { return Inputs{rill::mse_loss(in[0], in[1], reduction)}; },
-                    {input({2, 3}, 508), input({3}, 509)}});
+                    {input({2, 3}, 508), input({2, 3}, 509)}});
     rows.push_back({"binary_cross_entropy_with_logits",
                     [reduction](const Inputs& in) {
                       return Inputs{rill::binary_cross_entropy_with_logits(in[0] * 3, in[1], reduction)};

@@ -52,8 +52,8 @@ std::vector<GradcheckRow> rows_reduce() {
   add(rows, "var", {3, 4}, [](const Inputs& in) {
     return Inputs{rill::var(in[0]), rill::var(in[0], {0}, 0), rill::var(in[0], {-1}, 1, true)};
   });
-  add(rows, "std", {3, 4}, [](const Inputs& in) {
-    return Inputs{rill::std(in[0]), rill::std(in[0], {0}, 0), rill::std(in[0], {-1}, 1, true)};
+  add(rows, "stddev", {3, 4}, [](const Inputs& in) {
+    return Inputs{rill::stddev(in[0]), rill::stddev(in[0], {0}, 0), rill::stddev(in[0], {-1}, 1, true)};
   });
   add(rows, "logsumexp", {3, 4}, [](const Inputs& in) {
     return Inputs{rill::logsumexp(in[0], {0, 1}), rill::logsumexp(in[0], {0}),

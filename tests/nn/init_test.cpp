@@ -17,7 +17,7 @@ namespace init = rill::nn::init;
 
 namespace {
 
-double deviation(const Tensor& w) { return rill::std(w.detach().contiguous()).item(); }
+double deviation(const Tensor& w) { return rill::stddev(w.detach().contiguous()).item(); }
 double largest(const Tensor& w) { return amax(abs(w.detach())).item(); }
 
 /// Q Qᵀ (or Qᵀ Q, whichever is smaller) against the identity.

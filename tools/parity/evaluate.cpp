@@ -64,10 +64,10 @@ Tensor apply(std::string_view sign, const Tensor& a, double b) {
 
 Tensor apply(std::string_view sign, double a, const Tensor& b) {
   if (sign == "+") return add(b, a);
-  if (sign == "-") return rsub(b, a);
+  if (sign == "-") return sub(a, b);
   if (sign == "*") return mul(b, a);
   check(sign == "/", "expression: '{}' of a number and a tensor", sign);
-  return rdiv(b, a);
+  return div(a, b);
 }
 
 Tensor apply(std::string_view sign, const Tensor& a, const Tensor& b) {

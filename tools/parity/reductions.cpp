@@ -51,7 +51,7 @@ void add_reductions(OpTable& table) {
   table["amin"] = over_dims(amin);
   table["logsumexp"] = over_dims(logsumexp);
   table["var"] = spread(var);
-  table["std"] = spread(std);
+  table["std"] = spread(stddev);
   table["max"] = extreme(max, amax);
   table["min"] = extreme(min, amin);
   table["argmax"] = arg_extreme(argmax, argmax);

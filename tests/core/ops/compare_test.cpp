@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include <rill/core/core.h>
@@ -32,7 +33,7 @@ TEST_CASE("comparisons: every relation, broadcast, of any dtype") {
   CHECK(flags(rill::eq(rill::gt(a, 1), rill::gt(a, 2))) == Flags{true, false, true});
   CHECK(rill::eq(a, b).dtype() == rill::boolean);
   CHECK_THROWS_WITH(rill::eq(a, rill::tensor({1.0f})),
-                    "eq: dtypes float64 and float32 differ; use .to(float64)");
+                    "eq: dtypes float64 and float32 differ; use .to(float32) or .to(float64)");
   CHECK_THROWS_AS(rill::lt(counting({2}), counting({3})), rill::Error);
 }
 
@@ -72,6 +73,19 @@ TEST_CASE("where: what is not chosen gets no gradient, not even from infinities"
   y.backward(rill::tensor({std::numeric_limits<double>::infinity(), 5.0}));
   CHECK(a.grad().to_vector() == Values{std::numeric_limits<double>::infinity(), 0});
   CHECK(b.grad().to_vector() == Values{5});
+}
+
+TEST_CASE("where: a branch whose argument is clamped to its domain gives a finite gradient") {
+  // ELU + 1. The branch not chosen is e^100, infinite in float32: its gradient 0 · inf is NaN, as in PyTorch.
+  for (const rill::DType dtype : {rill::float32, rill::float64}) {
+    Tensor x = rill::tensor({100.0, 0.0, -1.0}).to(dtype).set_requires_grad();
+    const Tensor y = rill::where(rill::le(x, 0), rill::exp(rill::clamp(x, {}, 0)), 1 + x);
+    rill::backward(rill::sum(y));
+    CHECK(y.to_vector()[0] == 101);
+    CHECK(x.grad().to_vector()[0] == 1);
+    CHECK(x.grad().to_vector()[1] == 1);
+    CHECK(x.grad().to_vector()[2] == doctest::Approx(std::exp(-1)));
+  }
 }
 
 TEST_CASE("masked_fill: fills where the mask, broadcast to x, is true") {

@@ -159,6 +159,28 @@ TEST_CASE("cross_entropy: extremes are exact, and nothing to count gives PyTorch
   CHECK(rill::cross_entropy(rill::tensor({-infinity, 0.0}), rill::scalar(1, rill::int64)).item() == 0);
 }
 
+TEST_CASE("losses over classes: a mean over targets without weight is NaN, its gradient 0") {
+  const Tensor target = classes({1, 1});
+  for (const rill::DType dtype : {rill::float32, rill::float64}) {
+    const Tensor weight = rill::tensor({1.0, 0.0, 2.0}).to(dtype);
+    const auto check_zero = [&](const auto& loss) {
+      Tensor x = random({2, 3}, 1, dtype).set_requires_grad();
+      const Tensor y = loss(x);
+      CHECK(std::isnan(y.item()));
+      rill::backward(y);
+      CHECK(x.grad().to_vector() == Values(6, 0.0));
+    };
+    check_zero([&](const Tensor& x) { return rill::cross_entropy(x, target, {.weight = weight}); });
+    check_zero([&](const Tensor& x) { return rill::nll_loss(x, target, {.weight = weight}); });
+    check_zero([&](const Tensor& x) {
+      return rill::cross_entropy(x, classes({-100, 1}), {.weight = weight});
+    });
+    check_zero([&](const Tensor& x) {
+      return rill::linear_cross_entropy(x, rill::ones({3, 3}, dtype), Tensor(), target, {.weight = weight});
+    });
+  }
+}
+
 TEST_CASE("losses over classes: wrong targets and options are named") {
   const Tensor x = rill::zeros({3, 5});
   CHECK_THROWS_WITH(rill::cross_entropy(x, classes({0, 1, 7})),
@@ -172,6 +194,8 @@ TEST_CASE("losses over classes: wrong targets and options are named") {
   CHECK_THROWS_WITH(rill::cross_entropy(x, classes({0, 1, 2}), {.weight = rill::ones({4})}),
                     "cross_entropy: the class weights are [4]; 5 classes need [5]");
   CHECK_THROWS_WITH(rill::cross_entropy(x, classes({0, 1, 2}), {.weight = rill::ones({5}, rill::float64)}),
+                    "cross_entropy: the class weights are float64, the scores float32; use .to(float32)");
+  CHECK_THROWS_WITH(rill::cross_entropy(x, rill::zeros({3, 5}), {.weight = rill::ones({5}, rill::float64)}),
                     "cross_entropy: the class weights are float64, the scores float32; use .to(float32)");
   CHECK_THROWS_WITH(rill::cross_entropy(x, classes({0, 1, 2}), {.label_smoothing = 1.5}),
                     "cross_entropy: label_smoothing is 1.5; it must be in 0..1");
@@ -205,7 +229,7 @@ TEST_CASE("nll_loss: the gradient lies at the targets alone, in any layout") {
   }
 }
 
-TEST_CASE("mse_loss: broadcasts, with a gradient for both sides") {
+TEST_CASE("mse_loss: its definition, with a gradient for both sides") {
   for (const Reduction reduction : reductions) {
     test::same([=](const Tensors& in) { return Tensors{rill::mse_loss(in[0], in[1], reduction)}; },
                [=](const Tensors& in) {
@@ -213,10 +237,24 @@ TEST_CASE("mse_loss: broadcasts, with a gradient for both sides") {
                  if (reduction == Reduction::none) return Tensors{each};
                  return Tensors{reduction == Reduction::sum ? rill::sum(each) : rill::mean(each)};
                },
-               {random({3, 4}, 1).set_requires_grad(), random({4}, 2).set_requires_grad()});
+               {random({3, 4}, 1).set_requires_grad(), random({3, 4}, 2).set_requires_grad()});
   }
   CHECK(std::isnan(rill::mse_loss(rill::zeros({0}), rill::zeros({0})).item()));
-  CHECK_THROWS_AS(rill::mse_loss(rill::zeros({2}), rill::zeros({2}, rill::float64)), rill::Error);
+}
+
+TEST_CASE("pointwise losses: other shapes and dtypes are errors, not broadcast") {
+  for (const Reduction reduction : reductions) {
+    CHECK_THROWS_WITH_AS(rill::mse_loss(rill::zeros({3, 1}), rill::zeros({3}), reduction),
+                         "mse_loss: x is [3, 1], the target [3]; use reshape, unsqueeze or expand on one",
+                         rill::Error);
+    CHECK_THROWS_WITH_AS(
+        rill::binary_cross_entropy_with_logits(rill::zeros({3, 1}), rill::zeros({3}), reduction),
+        "binary_cross_entropy_with_logits: x is [3, 1], the target [3]; use reshape, unsqueeze or expand on "
+        "one",
+        rill::Error);
+  }
+  CHECK_THROWS_WITH_AS(rill::mse_loss(rill::zeros({2}), rill::zeros({2}, rill::float64)),
+                       "mse_loss: x is float32, the target float64; use .to(float32)", rill::Error);
 }
 
 TEST_CASE("binary_cross_entropy_with_logits: values of PyTorch, accurate and finite at extremes") {
@@ -236,8 +274,6 @@ TEST_CASE("binary_cross_entropy_with_logits: values of PyTorch, accurate and fin
     CHECK(wide.grad().to_vector()[0] == 1);
     CHECK(wide.grad().to_vector()[1] == doctest::Approx(0));
   }
-  CHECK_THROWS_WITH(rill::binary_cross_entropy_with_logits(rill::zeros({3, 1}), rill::zeros({3})),
-                    "binary_cross_entropy_with_logits: targets [3] must have the shape of x, [3, 1]");
 }
 
 TEST_CASE("linear_cross_entropy: equals the loss of the linear scores for every option and layout") {

@@ -198,10 +198,10 @@ TEST_CASE("var and std: against PyTorch's definition with any correction") {
   const Tensor x = rill::tensor({1.0, 2.0, 4.0, 9.0}, {4});
   CHECK(rill::var(x).item() == doctest::Approx(38.0 / 3));
   CHECK(rill::var(x, {}, 0).item() == doctest::Approx(9.5));
-  CHECK(rill::std(x, {0}, 0).item() == doctest::Approx(std::sqrt(9.5)));
+  CHECK(rill::stddev(x, {0}, 0).item() == doctest::Approx(std::sqrt(9.5)));
   CHECK(std::isnan(rill::var(rill::tensor({5.0})).item()));
   Tensor equal = rill::ones({3}, rill::float64).set_requires_grad();
-  rill::backward(rill::std(equal));
+  rill::backward(rill::stddev(equal));
   CHECK(equal.grad().to_vector() == Values{0, 0, 0});
   // A large mean does not swallow the deviations.
   CHECK(rill::var(rill::tensor({10000.0f, 10001.0f, 10002.0f})).item() == doctest::Approx(1.0));

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include <rill/core/core.h>
 
 using rill::Tensor;
@@ -72,6 +74,47 @@ TEST_CASE("cat, stack, flip, repeat, split and chunk put elements where NumPy do
                     doctest::Contains("dtypes float64 and float32 differ"));
   CHECK_THROWS_WITH(rill::cat({a, counting({1, 3})}, 0), doctest::Contains("differ outside dimension 0"));
   CHECK_THROWS_AS(rill::cat({}), rill::Error);
+}
+
+TEST_CASE("shapes: sizes that add or multiply up to more than 2^63 - 1 are errors") {
+  constexpr std::int64_t huge = std::int64_t{1} << 62;
+  const Tensor x = rill::zeros({1}).expand({huge});
+  CHECK_THROWS_WITH_AS(rill::cat({x, x, x}),
+                       "cat: sizes 4611686018427387904 + 4611686018427387904 are more than 2^63 - 1",
+                       rill::Error);
+  CHECK_THROWS_WITH_AS(rill::split(x, {huge, huge, huge}),
+                       "split: sizes 4611686018427387904 + 4611686018427387904 are more than 2^63 - 1",
+                       rill::Error);
+  CHECK_THROWS_WITH_AS(rill::repeat(x, {4}), "repeat: sizes 4611686018427387904 x 4 are more than 2^63 - 1",
+                       rill::Error);
+  const Tensor nothing = rill::zeros({0, huge, 8});
+  CHECK_THROWS_WITH_AS(nothing.flatten(1, 2), "flatten: sizes 4611686018427387904 x 8 are more than 2^63 - 1",
+                       rill::Error);
+  CHECK_THROWS_AS(rill::matmul(rill::zeros({huge, 4, 0}), rill::zeros({0, 1})), rill::Error);
+}
+
+TEST_CASE("split, chunk and slice: right for the largest sizes there are") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const Tensor x = rill::zeros({1}).expand({largest});
+  CHECK(rill::split(x, largest / 2 + 2).size() == 2);
+  CHECK(rill::split(x, largest / 2 + 2)[1].size(0) == largest / 2 - 1);
+  CHECK(rill::chunk(x, 3).size() == 3);
+  CHECK(rill::chunk(rill::ones({2}), largest).size() == 2);
+  CHECK(x.slice(0, 1, largest, largest - 2).size(0) == 2);
+  CHECK(counting({3}).slice(0, 0, largest, largest).to_vector() == Values{0});
+}
+
+TEST_CASE("views and reductions: nothing of the largest sizes there are") {
+  constexpr std::int64_t huge = std::int64_t{1} << 40;
+  const Tensor nothing = rill::zeros({0, huge, huge});
+  CHECK(nothing.select(1, huge - 1).shape() == rill::Shape{0, huge});
+  CHECK(nothing.narrow(1, huge - 1, 1).shape() == rill::Shape{0, 1, huge});
+  CHECK(nothing.slice(1, 1, huge, 7).unsqueeze(1).dim() == 4);
+  CHECK(rill::softmax(nothing, 0).shape() == nothing.shape());
+  CHECK(rill::cumsum(nothing, 2).shape() == nothing.shape());
+  CHECK(rill::logsumexp(nothing, {2}).shape() == rill::Shape{0, huge});
+  CHECK_THROWS_AS(rill::sum(nothing, {0}), rill::Error);
+  CHECK_THROWS_AS(rill::mean(nothing, {1, 2}), rill::Error);
 }
 
 TEST_CASE("to: converts by C++ rules") {

@@ -31,7 +31,7 @@ TEST_CASE("embedding: rows are normal numbers, the padding row is 0 and stays so
   CHECK(sum(abs(layer.weight().select(0, 49))).item() == 0);
   const Tensor rows = layer.weight().detach().narrow(0, 0, 49);
   CHECK(mean(rows).item() == doctest::Approx(0).epsilon(0.1));
-  CHECK(rill::std(rows).item() == doctest::Approx(1).epsilon(0.1));
+  CHECK(rill::stddev(rows).item() == doctest::Approx(1).epsilon(0.1));
   sum(layer(tensor<std::int64_t>({49, 1}))).backward();
   CHECK(sum(abs(layer.weight().grad().select(0, 49))).item() == 0);
   CHECK(sum(layer.weight().grad()).item() == 40);

@@ -81,6 +81,6 @@ TEST_CASE("gru: names and shapes of the parameters are PyTorch's") {
   CHECK(nn::GRUCell({.input_size = 4, .hidden_size = 5}, rng).parameter("bias_hh").shape() == Shape{15});
   for (const auto& [name, parameter] : named) {
     CHECK(amax(abs(parameter)).item() <= 1 / std::sqrt(5.0));
-    CHECK(rill::std(parameter.contiguous()).item() > 0.15);
+    CHECK(rill::stddev(parameter.contiguous()).item() > 0.15);
   }
 }

@@ -273,8 +273,8 @@ TEST_CASE("bahdanau: names, shapes and initial values are the paper's") {
     CHECK(std::abs(product.select(0, i).select(0, i).item() - 1) < 1e-5);
     CHECK(std::abs(product.select(0, i).select(0, (i + 1) % 30).item()) < 1e-5);
   }
-  CHECK(rill::std(decoder.parameter("C")).item() == doctest::Approx(0.01).epsilon(0.1));
-  CHECK(rill::std(decoder.parameter("attention.U_a")).item() == doctest::Approx(0.001).epsilon(0.1));
+  CHECK(rill::stddev(decoder.parameter("C")).item() == doctest::Approx(0.01).epsilon(0.1));
+  CHECK(rill::stddev(decoder.parameter("attention.U_a")).item() == doctest::Approx(0.001).epsilon(0.1));
   CHECK(sum(abs(decoder.parameter("attention.v_a"))).item() == 0);
 }
 
