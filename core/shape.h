@@ -92,12 +92,13 @@ using Strides = Dims;  ///< distances between neighbours along each dimension, i
 /// Product of the sizes; throws when a size is negative or the product does not fit 63 bits.
 std::int64_t numel(const Shape& shape);
 
-/// a + b and a · b, for sizes; throw "op: …" where the result is more than 2^63 - 1.
+/// a + b, for sizes; throws "op: …" where that is more than 2^63 - 1.
 inline std::int64_t checked_add(const char* op, std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   check(!__builtin_add_overflow(a, b, &sum), "{}: sizes {} + {} are more than 2^63 - 1", op, a, b);
   return sum;
 }
+/// a · b, likewise.
 inline std::int64_t checked_mul(const char* op, std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   check(!__builtin_mul_overflow(a, b, &product), "{}: sizes {} x {} are more than 2^63 - 1", op, a, b);

@@ -1,8 +1,8 @@
 #include <rill/core/kernels/layer_norm.h>
 
+#include <rill/core/kernels/block_sum.h>
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/kernels/simd.h>
-#include <rill/core/kernels/statistics.h>
 
 #include <cmath>
 
@@ -30,15 +30,11 @@ struct Means {
 template <bool has_weight, class T>
 RILL_KERNEL Means<T> gradient_means(const T* x, T mean, T scale, const T* weight, const T* dy,
                                     std::int64_t n) noexcept {
-  T first = 0;
-  T second = 0;
-#pragma omp simd reduction(+ : first, second)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T g = has_weight ? dy[i] * weight[i] : dy[i];
-    first += g;
-    second += g * ((x[i] - mean) * scale);
-  }
-  return {first / static_cast<T>(n), second / static_cast<T>(n)};
+  const auto g = [=](std::int64_t i) RILL_INLINE_LAMBDA { return has_weight ? dy[i] * weight[i] : dy[i]; };
+  const double first = block_sum<T>(n, g);
+  const double second =
+      block_sum<T>(n, [=](std::int64_t i) RILL_INLINE_LAMBDA { return g(i) * ((x[i] - mean) * scale); });
+  return {static_cast<T>(first / static_cast<double>(n)), static_cast<T>(second / static_cast<double>(n))};
 }
 
 template <bool has_weight, class T>

@@ -1,19 +1,17 @@
 #include <rill/core/kernels/loss.h>
 
+#include <rill/core/kernels/block_sum.h>
 #include <rill/core/kernels/math.h>
 #include <rill/core/kernels/simd.h>
-
-#include <algorithm>
 
 namespace rill::kernels {
 namespace {
 
 template <bool has_weight, class T>
 RILL_KERNEL T gap(const T* x, T greatest, const T* weight, std::int64_t n) noexcept {
-  T total = 0;
-#pragma omp simd reduction(+ : total)
-  for (std::int64_t i = 0; i < n; ++i) total += has_weight ? weight[i] * (greatest - x[i]) : greatest - x[i];
-  return total;
+  return static_cast<T>(block_sum<T>(n, [=](std::int64_t i) RILL_INLINE_LAMBDA {
+    return has_weight ? weight[i] * (greatest - x[i]) : greatest - x[i];
+  }));
 }
 
 template <bool has_weight, class T>
@@ -30,17 +28,6 @@ template <class T>
 RILL_KERNEL void add(const T* bias, T* x, std::int64_t n) noexcept {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) x[i] += bias[i];
-}
-
-template <class T>
-RILL_KERNEL T exp_block(T greatest, T* x, std::int64_t n) noexcept {
-  T total = 0;
-#pragma omp simd reduction(+ : total)
-  for (std::int64_t i = 0; i < n; ++i) {
-    x[i] = math::exp(x[i] - greatest);
-    total += x[i];
-  }
-  return total;
 }
 
 template <bool has_weight, class T>
@@ -64,20 +51,12 @@ void cross_entropy_backward(const T* x, LogSumExp<T> z, T scale, T b, const T* w
 }
 
 template <class T>
-void add_to(const T* bias, T* x, std::int64_t n) noexcept {
+void add_bias(const T* bias, T* x, std::int64_t n) noexcept {
   add(bias, x, n);
 }
 
 template <class T>
-T exp_in_place(T greatest, T* x, std::int64_t n) noexcept {
-  constexpr std::int64_t block = 1024;
-  double total = 0;
-  for (std::int64_t i = 0; i < n; i += block) total += exp_block(greatest, x + i, std::min(block, n - i));
-  return static_cast<T>(total);
-}
-
-template <class T>
-void scale_in_place(T scale, T b, const T* weight, T* x, std::int64_t n) noexcept {
+void scale_and_subtract(T scale, T b, const T* weight, T* x, std::int64_t n) noexcept {
   const auto run = weight ? scale_kernel<true, T> : scale_kernel<false, T>;
   run(scale, b, weight, x, n);
 }
@@ -86,9 +65,8 @@ void scale_in_place(T scale, T b, const T* weight, T* x, std::int64_t n) noexcep
   template T weighted_gap<T>(const T*, T, const T*, std::int64_t) noexcept;              \
   template void cross_entropy_backward<T>(const T*, LogSumExp<T>, T, T, const T*, T, T*, \
                                           std::int64_t) noexcept;                        \
-  template void add_to<T>(const T*, T*, std::int64_t) noexcept;                          \
-  template T exp_in_place<T>(T, T*, std::int64_t) noexcept;                              \
-  template void scale_in_place<T>(T, T, const T*, T*, std::int64_t) noexcept;
+  template void add_bias<T>(const T*, T*, std::int64_t) noexcept;                        \
+  template void scale_and_subtract<T>(T, T, const T*, T*, std::int64_t) noexcept;
 RILL_INSTANTIATE(float)
 RILL_INSTANTIATE(double)
 #undef RILL_INSTANTIATE

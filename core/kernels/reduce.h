@@ -1,4 +1,5 @@
-/// Sums, maxima and softmax of rows: one thread, no allocation, in an order that depends on the sizes alone.
+/// Sums, products, extremes, counts and softmax of rows: one thread, no allocation, in an order that depends
+/// on the sizes alone.
 ///
 /// Instantiated for float and double. n and m may be 0.
 #pragma once
@@ -9,35 +10,77 @@
 
 namespace rill::kernels {
 
-/// Sum of n numbers: blocks of 512 added pairwise, so the error grows with log n.
+/// Σ x[i], accumulated in float64 (block_sum.h), as are the other sums here.
 template <class T>
 [[gnu::visibility("default")]] T sum(const T* x, std::int64_t n) noexcept;
 
-/// Sum of x[i] y[i], added like `sum`.
+/// Σ x[i] y[i].
 template <class T>
 [[gnu::visibility("default")]] T dot(const T* x, const T* y, std::int64_t n) noexcept;
 
-/// The greatest of n numbers: NaN if any is NaN, -infinity if n is 0.
+/// Σ (x[i] - mean)².
 template <class T>
-[[gnu::visibility("default")]] T max(const T* x, std::int64_t n) noexcept;
+[[gnu::visibility("default")]] T sum_squared_deviations(const T* x, T mean, std::int64_t n) noexcept;
 
-/// Sum of the m rows of x [m, n]: y[j] = beta y[j] + sum_i x[i, j]. With beta 0, y is overwritten whatever it
-/// held. `ldx` is the distance between rows.
+/// Σ |x[i]|.
+template <class T>
+[[gnu::visibility("default")]] T sum_abs(const T* x, std::int64_t n) noexcept;
+
+/// Σ |x[i]|^p.
+template <class T>
+[[gnu::visibility("default")]] T sum_abs_pow(const T* x, T p, std::int64_t n) noexcept;
+
+/// Sum of the m rows of x [m, n] with leading dimension ldx: y[j] = beta y[j] + Σ_i x[i, j]. With beta 0, y
+/// is overwritten whatever it held.
 template <class T>
 [[gnu::visibility("default")]] void sum_rows(std::int64_t m, std::int64_t n, const T* x, std::int64_t ldx,
                                              T beta, T* y) noexcept;
 
-/// Sum of the n columns of x [m, n]: y[i] = beta y[i] + sum_j x[i, j].
+/// The same for rows at[0], …, at[m - 1] of x.
 template <class T>
-[[gnu::visibility("default")]] void sum_cols(std::int64_t m, std::int64_t n, const T* x, std::int64_t ldx,
-                                             T beta, T* y) noexcept;
+[[gnu::visibility("default")]] void sum_gathered_rows(std::int64_t m, std::int64_t n, const T* x,
+                                                      std::int64_t ldx, const std::int64_t* at, T beta,
+                                                      T* y) noexcept;
 
-/// y = exp(x - max x) / sum. -infinity gives exactly 0; a row of nothing but -infinity, or with NaN or
-/// +infinity in it, gives NaN. x and y may be the same.
+/// Π x[i]; 1 if n is 0.
+template <class T>
+[[gnu::visibility("default")]] T product(const T* x, std::int64_t n) noexcept;
+
+/// Gradient of the product: dx[i] = dy times the product of the others, exact also where elements are 0. dx
+/// must not be x.
+template <class T>
+[[gnu::visibility("default")]] void product_backward(const T* x, T dy, T* dx, std::int64_t n) noexcept;
+
+/// max x[i]: NaN if any is NaN, -infinity if n is 0.
+template <class T>
+[[gnu::visibility("default")]] T max(const T* x, std::int64_t n) noexcept;
+
+/// min x[i]: NaN if any is NaN, infinity if n is 0.
+template <class T>
+[[gnu::visibility("default")]] T min(const T* x, std::int64_t n) noexcept;
+
+/// max |x[i]|: NaN if any is NaN, 0 if n is 0.
+template <class T>
+[[gnu::visibility("default")]] T max_abs(const T* x, std::int64_t n) noexcept;
+
+/// min |x[i]|: NaN if any is NaN, infinity if n is 0.
+template <class T>
+[[gnu::visibility("default")]] T min_abs(const T* x, std::int64_t n) noexcept;
+
+/// The first i with x[i] = value, or x[i] NaN where the value is NaN; -1 if there is none.
+template <class T>
+[[gnu::visibility("default")]] std::int64_t first_equal(const T* x, std::int64_t n, T value) noexcept;
+
+/// The number of x[i] equal to value.
+template <class T>
+[[gnu::visibility("default")]] std::int64_t count_equal(const T* x, std::int64_t n, T value) noexcept;
+
+/// y = e^(x - max x) / Σ. -infinity gives exactly 0; a row of nothing but -infinity, or with NaN or +infinity
+/// in it, gives NaN. x and y may be the same.
 template <class T>
 [[gnu::visibility("default")]] void row_softmax(const T* x, T* y, std::int64_t n) noexcept;
 
-/// y = x - max x - log sum exp(x - max x); special cases as above, -infinity stays. x and y may be the same.
+/// y = x - max x - log Σ e^(x - max x); special cases as above, -infinity stays. x and y may be the same.
 template <class T>
 [[gnu::visibility("default")]] void row_log_softmax(const T* x, T* y, std::int64_t n) noexcept;
 
@@ -46,7 +89,7 @@ template <class T>
 [[gnu::visibility("default")]] void row_softmax_backward(const T* y, const T* dy, T beta, T* dx,
                                                          std::int64_t n) noexcept;
 
-/// Gradient of y = log_softmax(x): dx = beta dx + dy - exp(y) sum(dy). dx may be dy.
+/// Gradient of y = log_softmax(x): dx = beta dx + dy - e^y sum(dy). dx may be dy.
 template <class T>
 [[gnu::visibility("default")]] void row_log_softmax_backward(const T* y, const T* dy, T beta, T* dx,
                                                              std::int64_t n) noexcept;

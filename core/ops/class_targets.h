@@ -37,8 +37,8 @@ class ClassTargets {
   }
   /// Σ of the weights of the rows that count: what a mean divides by.
   double total_weight() const noexcept { return total_weight_; }
-  /// The gradient of the reduced loss with respect to the loss of a row. 0 where a mean is one over no weight:
-  /// its value is not a number, but that is no reason for the gradients of all parameters to be none.
+  /// The gradient of the reduced loss with respect to the loss of a row. 0 where a mean is one over no
+  /// weight: its value is not a number, but that is no reason for the gradients of all parameters to be none.
   double row_factor(Reduction reduction) const noexcept;
   /// Σ of the weights of the classes.
   double all_weights() const noexcept { return all_weights_; }

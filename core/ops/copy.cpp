@@ -32,8 +32,8 @@ Tensor to(const Tensor& x, DType dtype) {
 
 namespace {
 
-/// The shape of `tensors` joined along dimension `at`; throws where they do not fit.
-Shape joined_shape(const std::vector<Tensor>& tensors, int at) {
+/// The shape of `tensors` concatenated along dimension `at`; throws where they do not fit.
+Shape concat_shape(const std::vector<Tensor>& tensors, int at) {
   const Tensor& first = tensors.front();
   Shape shape = first.shape();
   shape[at] = 0;
@@ -58,9 +58,9 @@ std::vector<TensorRef> references(const std::vector<Tensor>& tensors) {
 
 Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim) {
   check(!tensors.empty(), "cat: no tensors");
-  check(tensors.front().dim() > 0, "cat: a tensor without dimensions cannot be joined; use stack");
+  check(tensors.front().dim() > 0, "cat: a tensor without dimensions cannot be concatenated; use stack");
   const int at = wrap_dim("cat", dim, tensors.front().dim());
-  Tensor y = empty(joined_shape(tensors, at), tensors.front().dtype());
+  Tensor y = empty(concat_shape(tensors, at), tensors.front().dtype());
   std::int64_t start = 0;
   {
     const NoGrad no_grad;
@@ -92,41 +92,25 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim) {
   for (const Tensor& t : tensors) {
     check(t.shape() == tensors.front().shape(), "stack: shapes {} and {} differ", tensors.front().shape(),
           t.shape());
+    check_same_dtype("stack", tensors.front().dtype(), t.dtype());
     wide.push_back(unsqueeze(t, at));
   }
   return cat(wide, at);
 }
 
-namespace {
-/// to[…, n-1-i, …] = from[…, i, …] along the flagged dimensions.
-void flip_into(const Tensor& to, const Tensor& from, const Dims& flipped, int at) {
-  if (at == to.dim()) {
-    Tensor(to).copy_(from);
-    return;
-  }
-  if (!flipped[at]) {
-    flip_into(to, from, flipped, at + 1);
-    return;
-  }
-  const std::int64_t n = to.shape()[at];
-  for (std::int64_t i = 0; i < n; ++i) {
-    flip_into(narrow(to, at, n - 1 - i, 1), narrow(from, at, i, 1), flipped, at + 1);
-  }
-}
-}  // namespace
-
 Tensor flip(const Tensor& x, const Dims& dims) {
-  Dims flipped = Dims::filled(x.dim(), 0);
+  Strides strides = x.strides();
+  std::int64_t last = 0;  // the offset of the element that becomes the first
+  std::uint32_t flipped = 0;
   for (std::int64_t d : dims) {
     const int at = wrap_dim("flip", d, x.dim());
-    check(x.dim() > 0 && !flipped[at], "flip: {} names dimension {} twice", dims, at);
-    flipped[at] = 1;
+    check(x.dim() > 0 && !(flipped >> at & 1), "flip: {} names dimension {} twice", dims, at);
+    flipped |= 1u << at;
+    if (x.numel() > 0) last += (x.shape()[at] - 1) * strides[at];
+    strides[at] = -strides[at];
   }
   Tensor y = empty_like(x);
-  {
-    const NoGrad no_grad;
-    flip_into(y, x.detach(), flipped, 0);
-  }
+  y.copy_(detail::make_view(x.impl().storage, x.dtype(), x.shape(), strides, x.impl().offset + last));
   return record("flip", std::move(y), {x}, [dims](const Tensor& dy, Grads& d) { d[0].give(flip(dy, dims)); });
 }
 

@@ -1,14 +1,11 @@
 /// The verbs that change a tensor in place. None is recorded.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
-#include <rill/core/autograd.h>
 #include <rill/core/autograd/node_layout.h>
-#include <rill/core/kernels/simd.h>
 #include <rill/core/ops/pointwise.h>
-#include <rill/core/strided.h>
 
 namespace rill {
 namespace {
@@ -26,75 +23,43 @@ void check_in_place(const char* verb, const Tensor& t) {
         t.shape(), t.strides());
 }
 
-/// y[i] = value.
 template <class T>
-void fill_run(std::int64_t n, T value, T* y, std::int64_t sy) noexcept {
-  if (sy == 1 && value == T{} && !std::signbit(static_cast<double>(value))) {
-    std::memset(y, 0, static_cast<std::size_t>(n) * sizeof(T));
+void fill_loop(const void* value, std::int64_t n, const void* const*, void* to) noexcept {
+  const T element = *static_cast<const T*>(value);
+  if (element == T{} && !std::signbit(static_cast<double>(element))) {
+    std::memset(to, 0, static_cast<std::size_t>(n) * sizeof(T));
   } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i * sy] = value;
+    std::fill_n(static_cast<T*>(to), n, element);
   }
 }
 
-/// y[i] = x[i], converted.
 template <class T, class U>
-void copy_run(std::int64_t n, const U* x, std::int64_t sx, T* y, std::int64_t sy) noexcept {
-  if (sx != 1 || sy != 1) {
-    for (std::int64_t i = 0; i < n; ++i) y[i * sy] = convert<T>(x[i * sx]);
-  } else if constexpr (std::is_same_v<T, U>) {
-    std::memmove(y, x, static_cast<std::size_t>(n) * sizeof(T));
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(x[i]);
-  }
+void convert_loop(const void*, std::int64_t n, const void* const* from, void* to) noexcept {
+  const U* const x = static_cast<const U*>(from[0]);
+  T* const y = static_cast<T*>(to);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(x[i]);
 }
 
-/// y[i] += factor · x[i].
-template <class T>
-RILL_KERNEL void add_run(std::int64_t n, T factor, const T* x, std::int64_t sx, T* y,
-                         std::int64_t sy) noexcept {
-  if (sx == 1 && sy == 1) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i * sy] += factor * x[i * sx];
+struct AddScaled {
+  double alpha;
+  template <class T>
+  RILL_INLINE T operator()(T y, T x) const {
+    return y + static_cast<T>(alpha) * x;
   }
-}
+};
 
-/// y[i] *= factor.
-template <class T>
-RILL_KERNEL void scale_run(std::int64_t n, T factor, T* y, std::int64_t sy) noexcept {
-  if (sy == 1) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] *= factor;
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i * sy] *= factor;
+struct Scale {
+  double factor;
+  template <class T>
+  RILL_INLINE T operator()(T y) const {
+    return y * static_cast<T>(factor);
   }
-}
+};
 
-/// f(y, step of y, n) on runs that together are all of `to`.
-template <class T, class F>
-void for_each_part(Tensor& to, F&& f) {
-  T* const y = to.mutable_data<T>();
-  const auto part = [&](auto at, std::int64_t n, auto step) { f(y + at[0], step[0], n); };
-  if (to.is_contiguous()) {
-    detail::each_run<T, 1>(to.shape(), {}, true, to.numel(), part);
-  } else {
-    for_each_run_in_memory_order<1>(to.shape(), {to.strides()}, part);
-  }
-}
-
-/// f(y, step of y, x, step of x, n) on runs that together are all of `to` and of `from` broadcast to it.
-template <class T, class U, class F>
-void for_each_pair(Tensor& to, const Tensor& from, F&& f) {
-  T* const y = to.mutable_data<T>();
-  const U* const x = from.data<U>();
-  const auto pair = [&](auto at, std::int64_t n, auto step) { f(y + at[0], step[0], x + at[1], step[1], n); };
-  if (to.is_contiguous() && from.is_contiguous() && to.shape() == from.shape()) {
-    detail::each_run<T, 2>(to.shape(), {}, true, to.numel(), pair);
-  } else {
-    const Strides from_strides = broadcast_strides(from.shape(), from.strides(), to.shape());
-    for_each_run_in_memory_order<2>(to.shape(), {to.strides(), from_strides}, pair);
-  }
+/// What a verb writes: t, changed from now on.
+const Tensor& changed(const Tensor& t) {
+  t.impl().storage->bump_version();
+  return t;
 }
 
 /// A verb that is not recorded would cut the gradient of what it reads.
@@ -122,8 +87,8 @@ Tensor& Tensor::fill_(double value) {
   check_in_place("fill_", *this);
   check_holds("fill_", value, dtype());
   visit(dtype(), [&]<class T>(Type<T>) {
-    for_each_part<T>(
-        *this, [&](T* y, std::int64_t sy, std::int64_t n) { fill_run(n, static_cast<T>(value), y, sy); });
+    const T element = static_cast<T>(value);
+    detail::pointwise(fill_loop<T>, &element, {}, changed(*this));
   });
   return *this;
 }
@@ -137,10 +102,8 @@ Tensor& Tensor::copy_(const Tensor& source) {
   if (may_overlap(*this, source)) return copy_(source.clone());
   visit(dtype(), [&]<class T>(Type<T>) {
     visit(source.dtype(), [&]<class U>(Type<U>) {
-      for_each_pair<T, U>(*this, source,
-                          [](T* y, std::int64_t sy, const U* x, std::int64_t sx, std::int64_t n) {
-                            copy_run(n, x, sx, y, sy);
-                          });
+      const kernels::DenseLoop loop = std::is_same_v<T, U> ? nullptr : convert_loop<T, U>;
+      detail::pointwise(loop, nullptr, {&source}, changed(*this));
     });
   });
   return *this;
@@ -153,21 +116,17 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   check_source("add_", other);
   check_fits("add_", *this, other);
   if (may_overlap(*this, other)) return add_(other.clone(), alpha);
-  visit_floating("add_", dtype(), [&]<class T>(Type<T>) {
-    for_each_pair<T, T>(*this, other,
-                        [&](T* y, std::int64_t sy, const T* x, std::int64_t sx, std::int64_t n) {
-                          add_run(n, static_cast<T>(alpha), x, sx, y, sy);
-                        });
-  });
+  const AddScaled f{alpha};
+  const auto loop = detail::floating_loop<AddScaled, 2>("add_", dtype());
+  detail::pointwise(loop, &f, {this, &other}, changed(*this));
   return *this;
 }
 
 Tensor& Tensor::mul_(double factor) {
   check_in_place("mul_", *this);
-  visit_floating("mul_", dtype(), [&]<class T>(Type<T>) {
-    for_each_part<T>(
-        *this, [&](T* y, std::int64_t sy, std::int64_t n) { scale_run(n, static_cast<T>(factor), y, sy); });
-  });
+  const Scale f{factor};
+  const auto loop = detail::floating_loop<Scale, 1>("mul_", dtype());
+  detail::pointwise(loop, &f, {this}, changed(*this));
   return *this;
 }
 

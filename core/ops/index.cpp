@@ -5,7 +5,11 @@
 #include <rill/core/strided.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace rill {
 
@@ -56,21 +60,72 @@ void gather_blocks(const T* from, const Blocks& b, const std::int64_t* index, st
   });
 }
 
-/// Adds from [outer, n, inner] to the blocks at index [n] of `to`, except at `skip`. The order of the sums is
-/// that of the index for any number of threads: they share out the outer blocks or the columns.
+/// Up to this many additions of float32 to one element are as exact as is wanted.
+constexpr std::int64_t few = 128;
+
+/// The positions 0 … n - 1 in the order of index[position], equal ones as they come; all indices are below
+/// size.
+std::vector<std::int64_t> positions_by_index(const std::int64_t* index, std::int64_t n, std::int64_t size) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+  if (size / 8 > n) {
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [index](std::int64_t a, std::int64_t b) { return index[a] < index[b]; });
+    return order;
+  }
+  std::vector<std::int64_t> next(static_cast<std::size_t>(size) + 1);
+  for (std::int64_t k = 0; k < n; ++k) ++next[static_cast<std::size_t>(index[k]) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (std::int64_t k = 0; k < n; ++k)
+    order[static_cast<std::size_t>(next[static_cast<std::size_t>(index[k])]++)] = k;
+  return order;
+}
+
+/// The positions of one index.
+struct Group {
+  std::int64_t entry;
+  std::span<const std::int64_t> positions;
+};
+
+std::vector<Group> groups_of(std::span<const std::int64_t> order, const std::int64_t* index) {
+  std::vector<Group> groups;
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    const std::int64_t entry = index[order[begin]];
+    while (end < order.size() && index[order[end]] == entry) ++end;
+    groups.push_back({entry, order.subspan(begin, end - begin)});
+  }
+  return groups;
+}
+
+/// to[j · stride] += the sum over the rows `at` of x [.., ld], for n columns j.
+template <class T>
+void add_gathered_rows(std::span<const std::int64_t> at, std::int64_t n, const T* x, std::int64_t ld, T* to,
+                       std::int64_t stride) {
+  const auto m = static_cast<std::int64_t>(at.size());
+  if (stride == 1) return kernels::sum_gathered_rows(m, n, x, ld, at.data(), T(1), to);
+  constexpr std::int64_t width = 256;
+  std::array<T, width> sums;
+  for (std::int64_t begin = 0; begin < n; begin += width) {
+    const std::int64_t columns = std::min(width, n - begin);
+    kernels::sum_gathered_rows(m, columns, x + begin, ld, at.data(), T(0), sums.data());
+    for (std::int64_t j = 0; j < columns; ++j) to[(begin + j) * stride] += sums[static_cast<std::size_t>(j)];
+  }
+}
+
+/// Adds from [outer, n, inner] to the blocks at index [n] of `to`, except at `skip`. The entries that go to
+/// one block are summed before they are added, in the order of the index for any number of threads: threads
+/// share out the outer blocks or the columns.
 template <class T>
 void scatter_blocks(const T* from, const std::int64_t* index, std::int64_t n, std::int64_t skip, T* to,
                     const Blocks& b) {
+  const std::vector<std::int64_t> order = positions_by_index(index, n, b.size);
+  const std::vector<Group> groups = groups_of(order, index);
   const auto add = [&](std::int64_t o, std::int64_t column, std::int64_t columns) {
-    for (std::int64_t k = 0; k < n; ++k) {
-      if (index[k] == skip) continue;
-      const T* const row = from + (o * n + k) * b.inner + column;
-      T* const target = to + o * b.outer_stride + index[k] * b.stride + column * b.inner_stride;
-      if (b.inner_stride == 1) {
-        kernels::sum_rows(1, columns, row, columns, T(1), target);
-      } else {
-        for (std::int64_t j = 0; j < columns; ++j) target[j * b.inner_stride] += row[j];
-      }
+    const T* const x = from + o * n * b.inner + column;
+    T* const y = to + o * b.outer_stride + column * b.inner_stride;
+    for (const auto& [entry, positions] : groups) {
+      if (entry != skip)
+        add_gathered_rows(positions, columns, x, b.inner, y + entry * b.stride, b.inner_stride);
     }
   };
   if (b.outer == 1) {
@@ -205,11 +260,18 @@ Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
         x.shape(), x.strides(), along, at,
         [from = raw<const T>(x), to = raw<T>(y)](std::int64_t i, std::int64_t j) { to[j] = from[i]; });
     return record("gather", y, {x}, [along, at = Saved(at, "gather")](const Tensor& dy, Grads& d) {
-      const Tensor from = dy.contiguous();
-      const Tensor to = d[0].zeroed();
-      each_gathered(
-          to.shape(), to.strides(), along, at(),
-          [f = raw<const T>(from), t = raw<T>(to)](std::int64_t i, std::int64_t j) { t[i] += f[j]; });
+      const Tensor from = dy.contiguous(), taken = at();
+      const auto scatter = [&]<class Sum>(const Tensor& to, Type<Sum>) {
+        each_gathered(to.shape(), to.strides(), along, taken,
+                      [f = raw<const T>(from), t = raw<Sum>(to)](std::int64_t i, std::int64_t j) {
+                        t[i] += static_cast<Sum>(f[j]);
+                      });
+      };
+      Tensor to = d[0].zeroed();
+      if (taken.dim() == 0 || taken.size(along) <= few) return scatter(to, Type<T>{});
+      const Tensor sums = zeros(to.shape(), float64);
+      scatter(sums, Type<double>{});
+      to.add_(sums.to(to.dtype()));
     });
   });
 }

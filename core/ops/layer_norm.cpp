@@ -56,7 +56,7 @@ void give_sum(GradRef d, const Tensor& sums) {
 template <class T>
 void layer_norm_backward(const Rows& x, const Rows& dy, const RowMoments<T>* moments, const T* factor,
                          Grads& d) {
-  constexpr std::int64_t rows_in_piece = 64;
+  constexpr std::int64_t rows_in_piece = 32;
   const std::int64_t n = x.size();
   const std::int64_t pieces = (x.count() + rows_in_piece - 1) / rows_in_piece;
   auto dx = d[0], dw = d[1], db = d[2];

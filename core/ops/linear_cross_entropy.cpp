@@ -127,7 +127,7 @@ class BlockwiseLoss {
 
   /// The loss of row i, whose products with the weight become its gradient when that is asked for.
   T row_loss(T* scores, std::int64_t i, bool gradient) const {
-    if (bias_owner_.defined()) kernels::add_to(raw<const T>(bias_owner_), scores, classes_);
+    if (bias_owner_.defined()) kernels::add_bias(raw<const T>(bias_owner_), scores, classes_);
     const std::int64_t target = targets_[i];
     const T a = own_ * targets_.weight<T>(i);
     const T smoothing = every_ * static_cast<T>(targets_.all_weights());
@@ -138,7 +138,8 @@ class BlockwiseLoss {
         every_ == 0 ? T(0) : every_ * kernels::weighted_gap(scores, greatest, weights, classes_);
     const T total = kernels::exp_in_place(greatest, scores, classes_);
     if (gradient) {
-      kernels::scale_in_place(factor_ * (a + smoothing) / total, factor_ * every_, weights, scores, classes_);
+      kernels::scale_and_subtract(factor_ * (a + smoothing) / total, factor_ * every_, weights, scores,
+                                  classes_);
       scores[target] -= factor_ * a;
     }
     return own_gap + every_gap + (a + smoothing) * std::log(total);

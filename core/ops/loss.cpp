@@ -195,27 +195,14 @@ namespace {
 struct SquaredError {
   static constexpr const char* name = "mse_loss";
   static constexpr Keeps keeps = Keeps::input;
-  static constexpr bool passes_a = false;
-  static constexpr bool passes_b = false;
-  template <class T>
-  RILL_INLINE T forward(T x, T t) const {
-    return (x - t) * (x - t);
-  }
-  template <class T>
-  RILL_INLINE T backward_a(T dy, T x, T t) const {
-    return 2 * dy * (x - t);
-  }
-  template <class T>
-  RILL_INLINE T backward_b(T dy, T x, T t) const {
-    return 2 * dy * (t - x);
-  }
+  RILL_INLINE auto forward(auto x, auto t) const { return (x - t) * (x - t); }
+  RILL_INLINE auto backward_a(auto dy, auto x, auto t) const { return 2 * dy * (x - t); }
+  RILL_INLINE auto backward_b(auto dy, auto x, auto t) const { return 2 * dy * (t - x); }
 };
 
 struct LogitsCrossEntropy {
   static constexpr const char* name = "binary_cross_entropy_with_logits";
   static constexpr Keeps keeps = Keeps::input;
-  static constexpr bool passes_a = false;
-  static constexpr bool passes_b = false;
   /// max(x, 0) - x t + log(1 + e^-|x|). With u = 1 + e rounded, log u · e / (u - 1) is log(1 + e) to the last
   /// digit.
   template <class T>
@@ -225,14 +212,8 @@ struct LogitsCrossEntropy {
     const T log1p = u == T(1) ? e : kernels::math::log(u) * (e / (u - 1));
     return (x > T(0) ? x : T(0)) - x * t + log1p;
   }
-  template <class T>
-  RILL_INLINE T backward_a(T dy, T x, T t) const {
-    return dy * (kernels::math::sigmoid(x) - t);
-  }
-  template <class T>
-  RILL_INLINE T backward_b(T dy, T x, T) const {
-    return -dy * x;
-  }
+  RILL_INLINE auto backward_a(auto dy, auto x, auto t) const { return dy * (kernels::math::sigmoid(x) - t); }
+  RILL_INLINE auto backward_b(auto dy, auto x, auto) const { return -dy * x; }
 };
 
 /// A pointwise op of x and target, its results summed or averaged in the same node.
@@ -243,19 +224,14 @@ Tensor elementwise_loss(const Op& op, const Tensor& x, const Tensor& target, Red
   check(x.dtype() == target.dtype(), "{}: x is {}, the target {}; use .to({})", Op::name, name(x.dtype()),
         name(target.dtype()), name(x.dtype()));
   if (reduction == Reduction::none) return binary(op, x, target);
-  return visit_floating(Op::name, x.dtype(), [&]<class T>(Type<T>) {
-    const Tensor each = detail::binary_forward<Op, T>(op, x, target);
-    const double divisor = reduction == Reduction::mean ? static_cast<double>(each.numel()) : 1;
-    return record(Op::name, detail::reduced_loss(each, reduction, divisor), {x, target},
-                  [op, divisor, shape = each.shape(), x = Saved(x, Op::name),
-                   target = Saved(target, Op::name)](const Tensor& dy, Grads& d) {
-                    const Tensor gradient = full(shape, dy.item() / divisor, dy.dtype());
-                    if (auto g = d[0])
-                      detail::binary_backward<detail::BackwardA<Op>, T>({op}, gradient, x(), target(), g);
-                    if (auto g = d[1])
-                      detail::binary_backward<detail::BackwardB<Op>, T>({op}, gradient, x(), target(), g);
-                  });
-  });
+  const Tensor each = detail::binary_forward(op, x, target);
+  const double divisor = reduction == Reduction::mean ? static_cast<double>(each.numel()) : 1;
+  return record(
+      op.name, detail::reduced_loss(each, reduction, divisor), {x, target},
+      [op, divisor, x = Saved(x, op.name), target = Saved(target, op.name)](const Tensor& dy, Grads& d) {
+        const Tensor row = full({}, dy.item() / divisor, dy.dtype());
+        detail::binary_backward(op, row.expand(x.shape()), x(), target(), d);
+      });
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 ///   struct Tanh {
 ///     static constexpr const char* name = "tanh";
 ///     static constexpr Keeps keeps = Keeps::output;
-///     template <class T> RILL_INLINE T forward(T x) const { return kernels::math::tanh(x); }
-///     template <class T> RILL_INLINE T backward(T dy, T y) const { return dy * (1 - y * y); }
+///     RILL_INLINE auto forward(auto x) const { return kernels::math::tanh(x); }
+///     RILL_INLINE auto backward(auto dy, auto y) const { return dy * (1 - y * y); }
 ///   };
 ///   Tensor tanh(const Tensor& x) { return unary(Tanh{}, x); }
 ///
@@ -12,14 +12,15 @@
 /// to shape.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
 
 #include <rill/core/autograd.h>
 #include <rill/core/kernels/map.h>
+#include <rill/core/kernels/math.h>
 #include <rill/core/ops.h>
-#include <rill/core/parallel.h>
-#include <rill/core/strided.h>
 
 #pragma GCC visibility push(default)
 
@@ -30,124 +31,85 @@ enum class Keeps : std::uint8_t { nothing, input, output };
 
 namespace detail {
 
-constexpr std::int64_t pointwise_grain = 32768;
+/// to = beta · to + f(from…) elementwise, with the inputs (of any layout, at most three) broadcast to the
+/// shape of `to`; beta is 0 or 1. `f` points to the functor of `loop`; a null loop copies. With beta 0, `to`
+/// may be an input.
+void pointwise(kernels::DenseLoop loop, const void* f, std::initializer_list<const Tensor*> from,
+               const Tensor& to, double beta = 0);
 
-/// y = f(x) elementwise for y of any layout: runs of contiguous tensors are split over the threads.
-template <class T, int K, class F>
-void each_run(const Shape& shape, const std::array<Strides, K>& strides, bool all_contiguous, std::int64_t n,
-              F&& f) {
-  if (all_contiguous) {
-    std::array<std::int64_t, K> unit;
-    unit.fill(1);
-    if (n <= pointwise_grain) {
-      f(std::array<std::int64_t, K>{}, n, unit);
-      return;
-    }
-    parallel_for(n, pointwise_grain, [&](std::int64_t begin, std::int64_t end) {
-      std::array<std::int64_t, K> at;
-      at.fill(begin);
-      f(at, end - begin, unit);
-    });
-    return;
-  }
-  for_each_run<K>(shape, strides, f);
-}
+/// Gives d the gradient f(from…), of the given shape, summed over what was broadcast from the shape of d.
+void give_pointwise(kernels::DenseLoop loop, const void* f, std::initializer_list<const Tensor*> from,
+                    const Shape& shape, GradRef d);
 
-template <class Op, class T>
-Tensor unary_forward(const Op& op, const Tensor& x) {
-  Tensor y = empty(x.shape(), x.dtype());
-  const T* from = raw<const T>(x);
-  T* to = raw<T>(y);
-  each_run<T, 2>(x.shape(), {x.strides(), y.strides()}, x.is_contiguous(), x.numel(),
-                 [&](auto at, std::int64_t n, auto step) {
-                   kernels::map(op, n, from + at[0], step[0], to + at[1], step[1]);
-                 });
-  return y;
-}
-
-/// to = beta · to + op.backward(dy, kept).
-template <class Op, class T>
-void unary_backward(const Op& op, const Tensor& dy, const Saved* kept, const Slot& slot) {
-  const Tensor k = kept ? (*kept)() : dy;  // an op that keeps nothing is handed dy and ignores it
-  const T* gradient = raw<const T>(dy);
-  const T* other = raw<const T>(k);
-  T* to = raw<T>(slot.to);
-  const T beta = static_cast<T>(slot.beta);
-  const bool contiguous = dy.is_contiguous() && k.is_contiguous() && slot.to.is_contiguous();
-  each_run<T, 3>(dy.shape(), {dy.strides(), k.strides(), slot.to.strides()}, contiguous, dy.numel(),
-                 [&](auto at, std::int64_t n, auto step) {
-                   kernels::map_backward(op, n, gradient + at[0], step[0], other + at[1], step[1], beta,
-                                         to + at[2], step[2]);
-                 });
-}
-
-/// One side of a binary op's gradient, as its own loop body: forward(dy, a, b) of `map3`.
+// The formulas of an op as functors.
 template <class Op>
-struct BackwardA {
+struct ForwardOf {
   Op op;
-  template <class T>
-  RILL_INLINE T forward(T dy, T a, T b) const {
-    return op.backward_a(dy, a, b);
-  }
+  RILL_INLINE auto operator()(auto... x) const { return op.forward(x...); }
 };
 template <class Op>
-struct BackwardB {
+struct BackwardOf {
   Op op;
-  template <class T>
-  RILL_INLINE T forward(T dy, T a, T b) const {
-    return op.backward_b(dy, a, b);
-  }
+  RILL_INLINE auto operator()(auto dy, auto kept) const { return op.backward(dy, kept); }
+};
+template <class Op>
+struct BackwardOfA {
+  Op op;
+  RILL_INLINE auto operator()(auto dy, auto a, auto b) const { return op.backward_a(dy, a, b); }
+};
+template <class Op>
+struct BackwardOfB {
+  Op op;
+  RILL_INLINE auto operator()(auto dy, auto a, auto b) const { return op.backward_b(dy, a, b); }
 };
 
-template <class Side, class T>
-void binary_backward_loop(const Side& side, const Tensor& dy, const Tensor& a, const Tensor& b,
-                          const Slot& slot) {
-  const T* gradient = raw<const T>(dy);
-  const T* left = raw<const T>(a);
-  const T* right = raw<const T>(b);
-  T* to = raw<T>(slot.to);
-  const T beta = static_cast<T>(slot.beta);
-  const Strides a_strides = broadcast_strides(a.shape(), a.strides(), dy.shape());
-  const Strides b_strides = broadcast_strides(b.shape(), b.strides(), dy.shape());
-  const bool contiguous = dy.is_contiguous() && a.is_contiguous() && b.is_contiguous() &&
-                          slot.to.is_contiguous() && a.shape() == dy.shape() && b.shape() == dy.shape();
-  each_run<T, 4>(dy.shape(), {dy.strides(), a_strides, b_strides, slot.to.strides()}, contiguous, dy.numel(),
-                 [&](auto at, std::int64_t n, auto step) {
-                   kernels::map3(side, n, gradient + at[0], step[0], left + at[1], step[1], right + at[2],
-                                 step[2], beta, to + at[3], step[3]);
-                 });
+/// The loop of F with `inputs` inputs, all of the given floating dtype; throws "op: …" for another.
+template <class F, int inputs>
+kernels::DenseLoop floating_loop(const char* op, DType dtype) {
+  return visit_floating(op, dtype, []<class T>(Type<T>) -> kernels::DenseLoop {
+    if constexpr (inputs == 1) return kernels::map1<F, T, T>;
+    if constexpr (inputs == 2) return kernels::map2<F, T, T, T>;
+    if constexpr (inputs == 3) return kernels::map3<F, T, T, T, T>;
+  });
 }
 
-/// Gives d the gradient of one operand, summed over what was broadcast.
-template <class Side, class T>
-void binary_backward(const Side& side, const Tensor& dy, const Tensor& a, const Tensor& b, GradRef d) {
-  if (d.shape() == dy.shape()) {
-    binary_backward_loop<Side, T>(side, dy, a, b, d.slot());
-    return;
-  }
-  const Tensor full = empty(dy.shape(), dy.dtype());
-  binary_backward_loop<Side, T>(side, dy, a, b, {full, 0});
-  d.give(sum_to(full, d.shape()));
+template <class Op>
+void unary_backward(const Op& op, const Tensor& dy, const Tensor& kept, Grads& d) {
+  const BackwardOf<Op> f{op};
+  const Slot slot = d[0].in_place_slot(dy);
+  pointwise(floating_loop<BackwardOf<Op>, 2>(op.name, dy.dtype()), &f, {&dy, &kept}, slot.to, slot.beta);
 }
 
-template <class Op, class T>
+template <class Op>
 Tensor binary_forward(const Op& op, const Tensor& a, const Tensor& b) {
-  const bool same = a.shape() == b.shape();
-  Tensor y = empty(same ? a.shape() : broadcast_shapes(Op::name, a.shape(), b.shape()), a.dtype());
-  const T* left = raw<const T>(a);
-  const T* right = raw<const T>(b);
-  T* to = raw<T>(y);
-  const auto run = [&](auto at, std::int64_t n, auto step) {
-    kernels::map2(op, n, left + at[0], step[0], right + at[1], step[1], to + at[2]);
-  };
-  if (same && a.is_contiguous() && b.is_contiguous()) {
-    each_run<T, 3>(y.shape(), {}, true, y.numel(), run);
-  } else {
-    const Strides a_strides = broadcast_strides(a.shape(), a.strides(), y.shape());
-    const Strides b_strides = broadcast_strides(b.shape(), b.strides(), y.shape());
-    for_each_run<3>(y.shape(), {a_strides, b_strides, y.strides()}, run);
-  }
+  const ForwardOf<Op> f{op};
+  const auto loop = floating_loop<ForwardOf<Op>, 2>(op.name, a.dtype());
+  Tensor y =
+      empty(a.shape() == b.shape() ? a.shape() : broadcast_shapes(op.name, a.shape(), b.shape()), a.dtype());
+  pointwise(loop, &f, {&a, &b}, y);
   return y;
+}
+
+template <class Op>
+void binary_backward(const Op& op, const Tensor& dy, const Tensor& a, const Tensor& b, Grads& d) {
+  if (auto da = d[0]) {
+    if constexpr (requires(float x) { op.backward_a(x, x, x); }) {
+      const BackwardOfA<Op> f{op};
+      give_pointwise(floating_loop<BackwardOfA<Op>, 3>(op.name, dy.dtype()), &f, {&dy, &a, &b}, dy.shape(),
+                     da);
+    } else {
+      da.give(sum_to(dy, da.shape()));
+    }
+  }
+  if (auto db = d[1]) {
+    if constexpr (requires(float x) { op.backward_b(x, x, x); }) {
+      const BackwardOfB<Op> f{op};
+      give_pointwise(floating_loop<BackwardOfB<Op>, 3>(op.name, dy.dtype()), &f, {&dy, &a, &b}, dy.shape(),
+                     db);
+    } else {
+      db.give(sum_to(dy, db.shape()));
+    }
+  }
 }
 
 }  // namespace detail
@@ -155,55 +117,39 @@ Tensor binary_forward(const Op& op, const Tensor& a, const Tensor& b) {
 /// Applies a pointwise op of one operand (see the head of this file).
 template <class Op>
 Tensor unary(const Op& op, const Tensor& x) {
-  return visit_floating(op.name, x.dtype(), [&]<class T>(Type<T>) {
-    Tensor y = detail::unary_forward<Op, T>(op, x);
-    if (!is_recording({x})) return unrecorded(op.name, std::move(y));
-    if constexpr (Op::keeps == Keeps::nothing) {
-      return record(op.name, std::move(y), {x}, [op](const Tensor& dy, Grads& d) {
-        detail::unary_backward<Op, T>(op, dy, nullptr, d[0].in_place_slot(dy));
-      });
-    } else {
-      const Tensor& kept = Op::keeps == Keeps::input ? x : y;
-      return record(op.name, std::move(y), {x},
-                    [op, kept = Saved(kept, op.name)](const Tensor& dy, Grads& d) {
-                      detail::unary_backward<Op, T>(op, dy, &kept, d[0].in_place_slot(dy));
-                    });
-    }
-  });
+  const detail::ForwardOf<Op> f{op};
+  const auto loop = detail::floating_loop<detail::ForwardOf<Op>, 1>(op.name, x.dtype());
+  Tensor y = empty(x.shape(), x.dtype());
+  detail::pointwise(loop, &f, {&x}, y);
+  if (!is_recording({x})) return unrecorded(op.name, std::move(y));
+  if constexpr (Op::keeps == Keeps::nothing) {
+    return record(op.name, std::move(y), {x},
+                  [op](const Tensor& dy, Grads& d) { detail::unary_backward(op, dy, dy, d); });
+  } else {
+    const Tensor& kept = Op::keeps == Keeps::input ? x : y;
+    return record(op.name, std::move(y), {x}, [op, kept = Saved(kept, op.name)](const Tensor& dy, Grads& d) {
+      detail::unary_backward(op, dy, kept(), d);
+    });
+  }
 }
 
 /// Applies a pointwise op of two operands: a struct with `name`, `keeps` (nothing or input), `forward(a, b)`,
-/// `backward_a(dy, a, b)` and `backward_b(dy, a, b)`. `passes_a` / `passes_b` say that a gradient is dy
-/// itself.
+/// `backward_a(dy, a, b)` and `backward_b(dy, a, b)`. Without the latter, that gradient is dy itself. An op
+/// that keeps nothing is handed dy for a and b.
 template <class Op>
 Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
-  check_same_dtype(Op::name, a.dtype(), b.dtype());
-  return visit_floating(Op::name, a.dtype(), [&]<class T>(Type<T>) {
-    Tensor y = detail::binary_forward<Op, T>(op, a, b);
-    if (!is_recording({a, b})) return unrecorded(Op::name, std::move(y));
-    if constexpr (Op::keeps == Keeps::nothing) {
-      return record(Op::name, std::move(y), {a, b}, [op](const Tensor& dy, Grads& d) {
-        const auto side = [&](GradRef g, auto passes, const auto& backward) {
-          if (!g) return;
-          if constexpr (passes) {
-            g.give(g.shape() == dy.shape() ? dy : sum_to(dy, g.shape()));
-          } else {
-            detail::binary_backward<std::decay_t<decltype(backward)>, T>(backward, dy, dy, dy, g);
-          }
-        };
-        side(d[0], std::bool_constant<Op::passes_a>{}, detail::BackwardA<Op>{op});
-        side(d[1], std::bool_constant<Op::passes_b>{}, detail::BackwardB<Op>{op});
-      });
-    } else {
-      return record(Op::name, std::move(y), {a, b},
-                    [op, a = Saved(a, Op::name), b = Saved(b, Op::name)](const Tensor& dy, Grads& d) {
-                      if (auto g = d[0])
-                        detail::binary_backward<detail::BackwardA<Op>, T>({op}, dy, a(), b(), g);
-                      if (auto g = d[1])
-                        detail::binary_backward<detail::BackwardB<Op>, T>({op}, dy, a(), b(), g);
-                    });
-    }
-  });
+  check_same_dtype(op.name, a.dtype(), b.dtype());
+  Tensor y = detail::binary_forward(op, a, b);
+  if (!is_recording({a, b})) return unrecorded(op.name, std::move(y));
+  if constexpr (Op::keeps == Keeps::nothing) {
+    return record(op.name, std::move(y), {a, b},
+                  [op](const Tensor& dy, Grads& d) { detail::binary_backward(op, dy, dy, dy, d); });
+  } else {
+    return record(op.name, std::move(y), {a, b},
+                  [op, a = Saved(a, op.name), b = Saved(b, op.name)](const Tensor& dy, Grads& d) {
+                    detail::binary_backward(op, dy, a(), b(), d);
+                  });
+  }
 }
 
 }  // namespace rill

@@ -1,6 +1,5 @@
 #include <rill/core/autograd.h>
 #include <rill/core/kernels/reduce.h>
-#include <rill/core/kernels/statistics.h>
 #include <rill/core/ops.h>
 #include <rill/core/ops/layout.h>
 

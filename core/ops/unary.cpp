@@ -1,4 +1,4 @@
-/// Pointwise ops of one operand.
+/// Pointwise ops of one tensor.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -13,153 +13,77 @@ constexpr double inv_sqrt_2pi = 0.39894228040143267794;
 struct Neg {
   static constexpr const char* name = "neg";
   static constexpr Keeps keeps = Keeps::nothing;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return -x;
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T) const {
-    return -dy;
-  }
+  RILL_INLINE auto forward(auto x) const { return -x; }
+  RILL_INLINE auto backward(auto dy, auto) const { return -dy; }
 };
 
 struct Exp {
   static constexpr const char* name = "exp";
   static constexpr Keeps keeps = Keeps::output;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return kernels::math::exp(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T y) const {
-    return dy * y;
-  }
+  RILL_INLINE auto forward(auto x) const { return kernels::math::exp(x); }
+  RILL_INLINE auto backward(auto dy, auto y) const { return dy * y; }
 };
 
 struct Log {
   static constexpr const char* name = "log";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return kernels::math::log(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T x) const {
-    return dy / x;
-  }
+  RILL_INLINE auto forward(auto x) const { return kernels::math::log(x); }
+  RILL_INLINE auto backward(auto dy, auto x) const { return dy / x; }
 };
 
 struct Log1p {
   static constexpr const char* name = "log1p";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return std::log1p(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T x) const {
-    return dy / (1 + x);
-  }
+  RILL_INLINE auto forward(auto x) const { return std::log1p(x); }
+  RILL_INLINE auto backward(auto dy, auto x) const { return dy / (1 + x); }
 };
 
 struct Sqrt {
   static constexpr const char* name = "sqrt";
   static constexpr Keeps keeps = Keeps::output;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return std::sqrt(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T y) const {
-    return dy / (2 * y);
-  }
+  RILL_INLINE auto forward(auto x) const { return std::sqrt(x); }
+  RILL_INLINE auto backward(auto dy, auto y) const { return dy / (2 * y); }
 };
 
 struct Rsqrt {
   static constexpr const char* name = "rsqrt";
   static constexpr Keeps keeps = Keeps::output;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return 1 / std::sqrt(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T y) const {
-    return dy * (y * y * y) / -2;
-  }
-};
-
-struct Square {
-  static constexpr const char* name = "square";
-  static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return x * x;
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T x) const {
-    return 2 * dy * x;
-  }
+  RILL_INLINE auto forward(auto x) const { return 1 / std::sqrt(x); }
+  RILL_INLINE auto backward(auto dy, auto y) const { return dy * (y * y * y) / -2; }
 };
 
 struct Reciprocal {
   static constexpr const char* name = "reciprocal";
   static constexpr Keeps keeps = Keeps::output;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return 1 / x;
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T y) const {
-    return -dy * y * y;
-  }
+  RILL_INLINE auto forward(auto x) const { return 1 / x; }
+  RILL_INLINE auto backward(auto dy, auto y) const { return -dy * y * y; }
 };
 
 struct Abs {
   static constexpr const char* name = "abs";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return std::abs(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T x) const {
-    return x > 0 ? dy : (x < 0 ? -dy : T{0});
-  }
+  RILL_INLINE auto forward(auto x) const { return std::abs(x); }
+  RILL_INLINE auto backward(auto dy, auto x) const { return x > 0 ? dy : (x < 0 ? -dy : 0); }
 };
 
 struct Sin {
   static constexpr const char* name = "sin";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return std::sin(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T x) const {
-    return dy * std::cos(x);
-  }
+  RILL_INLINE auto forward(auto x) const { return std::sin(x); }
+  RILL_INLINE auto backward(auto dy, auto x) const { return dy * std::cos(x); }
 };
 
 struct Cos {
   static constexpr const char* name = "cos";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return std::cos(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T x) const {
-    return -dy * std::sin(x);
-  }
+  RILL_INLINE auto forward(auto x) const { return std::cos(x); }
+  RILL_INLINE auto backward(auto dy, auto x) const { return -dy * std::sin(x); }
 };
 
 struct Erf {
   static constexpr const char* name = "erf";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return std::erf(x);
-  }
+  RILL_INLINE auto forward(auto x) const { return std::erf(x); }
   template <class T>
   RILL_INLINE T backward(T dy, T x) const {
     return dy * static_cast<T>(2 / std::sqrt(std::numbers::pi)) * std::exp(-x * x);
@@ -169,54 +93,30 @@ struct Erf {
 struct Sigmoid {
   static constexpr const char* name = "sigmoid";
   static constexpr Keeps keeps = Keeps::output;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return kernels::math::sigmoid(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T y) const {
-    return dy * y * (1 - y);
-  }
+  RILL_INLINE auto forward(auto x) const { return kernels::math::sigmoid(x); }
+  RILL_INLINE auto backward(auto dy, auto y) const { return dy * y * (1 - y); }
 };
 
 /// log σ(x) = min(x, 0) - log(1 + e^{-|x|}).
 struct Logsigmoid {
   static constexpr const char* name = "logsigmoid";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return (x < 0 ? x : T{0}) - std::log1p(std::exp(-std::abs(x)));
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T x) const {
-    return dy * kernels::math::sigmoid(-x);
-  }
+  RILL_INLINE auto forward(auto x) const { return (x < 0 ? x : 0) - std::log1p(std::exp(-std::abs(x))); }
+  RILL_INLINE auto backward(auto dy, auto x) const { return dy * kernels::math::sigmoid(-x); }
 };
 
 struct Tanh {
   static constexpr const char* name = "tanh";
   static constexpr Keeps keeps = Keeps::output;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return kernels::math::tanh(x);
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T y) const {
-    return dy * (1 - y * y);
-  }
+  RILL_INLINE auto forward(auto x) const { return kernels::math::tanh(x); }
+  RILL_INLINE auto backward(auto dy, auto y) const { return dy * (1 - y * y); }
 };
 
 struct Relu {
   static constexpr const char* name = "relu";
   static constexpr Keeps keeps = Keeps::output;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return x < 0 ? T{0} : x;  // NaN stays NaN
-  }
-  template <class T>
-  RILL_INLINE T backward(T dy, T y) const {
-    return y > 0 ? dy : T{0};
-  }
+  RILL_INLINE auto forward(auto x) const { return x < 0 ? 0 : x; }  // NaN stays NaN
+  RILL_INLINE auto backward(auto dy, auto y) const { return y > 0 ? dy : 0; }
 };
 
 struct LeakyRelu {
@@ -236,10 +136,7 @@ struct LeakyRelu {
 struct Silu {
   static constexpr const char* name = "silu";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return x * kernels::math::sigmoid(x);
-  }
+  RILL_INLINE auto forward(auto x) const { return x * kernels::math::sigmoid(x); }
   template <class T>
   RILL_INLINE T backward(T dy, T x) const {
     const T s = kernels::math::sigmoid(x);
@@ -251,10 +148,7 @@ struct Silu {
 struct Gelu {
   static constexpr const char* name = "gelu";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return x * phi(x);
-  }
+  RILL_INLINE auto forward(auto x) const { return x * phi(x); }
   template <class T>
   RILL_INLINE T backward(T dy, T x) const {
     return dy * (phi(x) + x * static_cast<T>(inv_sqrt_2pi) * std::exp(-x * x / 2));
@@ -271,10 +165,7 @@ struct Gelu {
 struct GeluTanh {
   static constexpr const char* name = "gelu";
   static constexpr Keeps keeps = Keeps::input;
-  template <class T>
-  RILL_INLINE T forward(T x) const {
-    return x / 2 * (1 + bend(x));
-  }
+  RILL_INLINE auto forward(auto x) const { return x / 2 * (1 + bend(x)); }
   template <class T>
   RILL_INLINE T backward(T dy, T x) const {
     const T t = bend(x);
@@ -316,7 +207,7 @@ struct Clamp {
   }
   template <class T>
   RILL_INLINE T backward(T dy, T x) const {
-    return x >= static_cast<T>(lo) && x <= static_cast<T>(hi) ? dy : T{0};
+    return x >= static_cast<T>(lo) && x <= static_cast<T>(hi) ? dy : 0;
   }
 };
 
@@ -328,7 +219,6 @@ Tensor log(const Tensor& x) { return unary(Log{}, x); }
 Tensor log1p(const Tensor& x) { return unary(Log1p{}, x); }
 Tensor sqrt(const Tensor& x) { return unary(Sqrt{}, x); }
 Tensor rsqrt(const Tensor& x) { return unary(Rsqrt{}, x); }
-Tensor square(const Tensor& x) { return unary(Square{}, x); }
 Tensor reciprocal(const Tensor& x) { return unary(Reciprocal{}, x); }
 Tensor abs(const Tensor& x) { return unary(Abs{}, x); }
 Tensor sin(const Tensor& x) { return unary(Sin{}, x); }

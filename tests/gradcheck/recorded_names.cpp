@@ -42,9 +42,9 @@ Names names_below(const std::filesystem::path& room, Names (*names_of)(std::stri
 }  // namespace
 
 Names recorded_names(std::string_view source) {
-  static const std::regex pattern(
-      R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* (?:op_)?name = |\breshape_ones\(|\bAffine\{|)re"
-      R"re(_unit\{\s*\.name = )"(\w+)")re");
+  static const std::regex pattern(R"re((?:\brecord(?:_part)?\(\s*|\bconst char\* (?:op_)?name = )re"
+                                  R"re(|\breshape_ones\(|\b(?:Affine|Square)\{|_unit\{\s*\.name = )re"
+                                  R"re()"(\w+)")re");
   return matches(source, pattern);
 }
 

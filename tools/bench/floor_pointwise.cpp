@@ -88,9 +88,9 @@ double cross_entropy_seconds(std::int64_t rows, std::int64_t classes) {
   std::vector<float> scores = floats(rows * classes);
   return time_rows(rows, 1 + 8192 / classes, [&](std::int64_t i) {
     float* const row = scores.data() + i * classes;
-    kernels::add_to(bias.data(), row, classes);
+    kernels::add_bias(bias.data(), row, classes);
     const float total = kernels::exp_in_place(kernels::max(row, classes), row, classes);
-    kernels::scale_in_place(1 / total, 0.0f, static_cast<const float*>(nullptr), row, classes);
+    kernels::scale_and_subtract(1 / total, 0.0f, static_cast<const float*>(nullptr), row, classes);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <rill/core/kernels/math.h>
 #include <rill/core/kernels/reduce.h>
 #include <rill/core/kernels/simd.h>
+#include <rill/core/kernels/softmax.h>
 #include <rill/core/parallel.h>
 #include <rill/core/random.h>
 
@@ -177,9 +178,29 @@ TEST_CASE_TEMPLATE("reduce: sum, dot and max of any length", T, float, double) {
   }
 }
 
-TEST_CASE("reduce: a sum of ten million equal floats keeps its digits") {
-  const std::vector<float> x(10'000'000, 0.1f);
-  CHECK(std::abs(sum(x.data(), 10'000'000) / 1e6 - 1) < 1e-5);
+TEST_CASE("reduce: sums of ten million equal floats are exact to a rounding") {
+  constexpr std::int64_t n = 10'000'000;
+  const std::vector<float> x(n, 0.1f);
+  const auto close = [](float got, double want) { return std::abs(got / want - 1) < 6e-7; };
+  CHECK(close(sum(x.data(), n), n * double{0.1f}));
+  CHECK(close(dot(x.data(), x.data(), n), n * double{0.1f} * double{0.1f}));
+  CHECK(close(sum_abs(x.data(), n), n * double{0.1f}));
+  CHECK(close(sum_squared_deviations(x.data(), 1.1f, n), n * std::pow(double{0.1f} - double{1.1f}, 2)));
+  float columns[2];
+  sum_rows(n / 2, 2, x.data(), 2, 0.0f, columns);
+  CHECK(close(columns[0], n / 2 * double{0.1f}));
+  CHECK(close(columns[1], n / 2 * double{0.1f}));
+}
+
+TEST_CASE("softmax: rows of millions of equal floats keep their digits") {
+  constexpr std::int64_t n = 4'000'000;
+  std::vector<float> x(n, -1.7f), y(n);
+  row_softmax(x.data(), y.data(), n);
+  CHECK(y[n - 1] == doctest::Approx(1.0 / n).epsilon(1e-6));
+  row_log_softmax(x.data(), y.data(), n);
+  CHECK(y[0] == doctest::Approx(-std::log(1.0 * n)).epsilon(1e-6));
+  const LogSumExp<float> z = log_sum_exp(x.data(), n);
+  CHECK(z.log_sum == doctest::Approx(std::log(1.0 * n)).epsilon(1e-6));
 }
 
 TEST_CASE_TEMPLATE("reduce: max finds NaN wherever it stands", T, float, double) {
@@ -190,7 +211,8 @@ TEST_CASE_TEMPLATE("reduce: max finds NaN wherever it stands", T, float, double)
   }
 }
 
-TEST_CASE_TEMPLATE("reduce: sums of rows and of columns, added or overwritten", T, float, double) {
+TEST_CASE_TEMPLATE("reduce: sums of rows, in their order or gathered, added or overwritten", T, float,
+                   double) {
   for (const std::int64_t m : {0, 1, 3, 4, 9, 128, 129, 700}) {
     for (const std::int64_t n : {1, 5, 16, 33, 600}) {
       CAPTURE(m);
@@ -201,27 +223,27 @@ TEST_CASE_TEMPLATE("reduce: sums of rows and of columns, added or overwritten", 
         const T before = beta == T(0) ? std::numeric_limits<T>::quiet_NaN() : T(2);
         const double start = beta == T(0) ? 0 : beta * 2;
         std::vector<double> by_column(static_cast<std::size_t>(n), start);
-        std::vector<double> by_row(static_cast<std::size_t>(m), start);
         for (std::int64_t i = 0; i < m; ++i) {
           for (std::int64_t j = 0; j < n; ++j) {
             by_column[static_cast<std::size_t>(j)] += x[static_cast<std::size_t>(i * ldx + j)];
-            by_row[static_cast<std::size_t>(i)] += x[static_cast<std::size_t>(i * ldx + j)];
           }
         }
         std::vector<T> rows(static_cast<std::size_t>(n), before);
-        std::vector<T> columns(static_cast<std::size_t>(m), before);
         sum_rows(m, n, x.data(), ldx, beta, rows.data());
-        sum_cols(m, n, x.data(), ldx, beta, columns.data());
-        for (std::size_t j = 0; j < rows.size(); ++j)
+        std::vector<std::int64_t> at(static_cast<std::size_t>(m));
+        for (std::size_t i = 0; i < at.size(); ++i) at[i] = static_cast<std::int64_t>(at.size() - 1 - i);
+        std::vector<T> gathered(static_cast<std::size_t>(n), before);
+        sum_gathered_rows(m, n, x.data(), ldx, at.data(), beta, gathered.data());
+        for (std::size_t j = 0; j < rows.size(); ++j) {
           REQUIRE(std::abs(rows[j] - by_column[j]) < 20 * tolerance<T>);
-        for (std::size_t i = 0; i < columns.size(); ++i)
-          REQUIRE(std::abs(columns[i] - by_row[i]) < 20 * tolerance<T>);
+          REQUIRE(std::abs(gathered[j] - by_column[j]) < 20 * tolerance<T>);
+        }
       }
     }
   }
 }
 
-TEST_CASE_TEMPLATE("reduce: softmax and log_softmax of any length, also in place", T, float, double) {
+TEST_CASE_TEMPLATE("softmax: softmax and log_softmax of any length, also in place", T, float, double) {
   for (const std::int64_t n : sizes) {
     CAPTURE(n);
     auto x = normals<T>(n, 4);
@@ -248,7 +270,7 @@ TEST_CASE_TEMPLATE("reduce: softmax and log_softmax of any length, also in place
   }
 }
 
-TEST_CASE_TEMPLATE("reduce: softmax of rows with -infinity, +infinity and NaN", T, float, double) {
+TEST_CASE_TEMPLATE("softmax: softmax of rows with -infinity, +infinity and NaN", T, float, double) {
   const T low = -std::numeric_limits<T>::infinity();
   std::vector<T> y(3);
   const auto softmax = [&](std::vector<T> x) {
@@ -266,7 +288,7 @@ TEST_CASE_TEMPLATE("reduce: softmax of rows with -infinity, +infinity and NaN", 
   CHECK(y[1] == doctest::Approx(-std::log(2.0)));
 }
 
-TEST_CASE_TEMPLATE("reduce: gradients of softmax and log_softmax are their formulas", T, float, double) {
+TEST_CASE_TEMPLATE("softmax: gradients of softmax and log_softmax are their formulas", T, float, double) {
   for (const std::int64_t n : {1, 5, 16, 33, 700}) {
     for (const T beta : {T(0), T(1)}) {
       CAPTURE(n);

@@ -54,7 +54,7 @@ TEST_CASE("linear: parameters are named and spread as PyTorch's") {
   CHECK(named[1].second.shape() == Shape{60});
   for (const auto& [name, p] : named) {
     CHECK(amax(abs(p)).item() <= 0.1);
-    CHECK(rill::std(p.contiguous()).item() == doctest::Approx(0.2 / std::sqrt(12.0)).epsilon(0.2));
+    CHECK(rill::stddev(p.contiguous()).item() == doctest::Approx(0.2 / std::sqrt(12.0)).epsilon(0.2));
   }
   CHECK(layer.num_parameters() == 6060);
   CHECK(nn::Linear({.in_features = 2, .out_features = 2, .bias = false}, rng).named_parameters().size() == 1);
