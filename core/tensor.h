@@ -275,6 +275,7 @@ Tensor tensor_of(const std::vector<bool>& elements, const Shape& shape);
 /// dtype is that of the elements, the widest of boolean, int64, float32 and float64 where they are mixed:
 /// tensor({0.0, -INFINITY}) is float64, tensor({1, 2}) int64, tensor<float>({1, 2}) float32.
 Tensor tensor(std::initializer_list<detail::Literal> elements, const Shape& shape);
+/// The same of a range.
 template <detail::Elements R>
 Tensor tensor(const R& elements, const Shape& shape) {
   using T = typename decltype(std::span(elements))::value_type;
@@ -286,10 +287,12 @@ Tensor tensor(const R& elements, const Shape& shape) {
     return detail::tensor_of(std::span<const T>(elements), shape);
   }
 }
+/// The same of booleans.
 template <std::same_as<bool> T>
 Tensor tensor(const std::vector<T>& elements, const Shape& shape) {
   return detail::tensor_of(elements, shape);
 }
+/// The same of elements of one type.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> elements, const Shape& shape) {
   return tensor(std::span(elements.begin(), elements.size()), shape);
@@ -298,10 +301,12 @@ Tensor tensor(std::initializer_list<T> elements, const Shape& shape) {
 inline Tensor tensor(std::initializer_list<detail::Literal> elements) {
   return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
 }
+/// Likewise, of elements of one type.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> elements) {
   return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
 }
+/// Likewise, of a range.
 template <class R>
 requires requires(const R& elements) { tensor(elements, Shape{}); }
 Tensor tensor(const R& elements) {

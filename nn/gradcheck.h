@@ -17,7 +17,9 @@ namespace rill::nn {
 /// module must not be moved meanwhile. Throws when their number or shapes do not fit.
 class Substitution {
  public:
+  /// Puts the values in place.
   Substitution(Module& module, std::span<const Tensor> values);
+  /// Puts the leaves back.
   ~Substitution();
   Substitution(const Substitution&) = delete;
   Substitution& operator=(const Substitution&) = delete;

@@ -19,23 +19,28 @@
 
 namespace rill::nn::init {
 
-/// What an init function fills: a tensor, a parameter by name, or each parameter that a leaf stores.
+/// The target of an init function: a tensor, a parameter by name, or each parameter that a leaf stores.
 class Target {
  public:
+  // --- of what is given to an init function
   Target(const Tensor& w) : given_(w), parts_{w} {}
   Target(const ParameterView& w) : given_(w), parts_{w.detach()} {}
+  /// Each parameter that the leaf stores.
   Target(const Parameter& leaf) : given_(leaf) {
     for (const auto& [name, view] : leaf.views) parts_.push_back(view.detach());
   }
 
-  const Tensor& given() const noexcept { return given_; }
-  const std::vector<Tensor>& parts() const noexcept { return parts_; }
+  const Tensor& given() const noexcept { return given_; }  ///< returned by init functions
+  const std::vector<Tensor>& parts() const noexcept {
+    return parts_;
+  }  ///< filled one by one, each with its own fans
 
  private:
   Tensor given_;
   std::vector<Tensor> parts_;
 };
 
+// --- constants and plain distributions → w
 Tensor zeros_(const Target& w);
 Tensor ones_(const Target& w);
 Tensor constant_(const Target& w, double value);
@@ -47,12 +52,15 @@ Tensor xavier_uniform_(const Target& w, Rng& rng, double gain = 1);
 /// Normal with deviation gain · √(2 / (fan_in + fan_out)).
 Tensor xavier_normal_(const Target& w, Rng& rng, double gain = 1);
 
+/// The non-linearity behind a layer.
 enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu };
+/// The inputs or the outputs of a layer.
 enum class Fan : std::uint8_t { in, out };
+/// Options of Kaiming's methods, with PyTorch's names.
 struct KaimingOptions {
   double negative_slope = 0;  ///< of leaky_relu
   Fan fan = Fan::in;          ///< keeps the variance of the forward (in) or the backward pass (out)
-  Nonlinearity nonlinearity = Nonlinearity::leaky_relu;
+  Nonlinearity nonlinearity = Nonlinearity::leaky_relu;  ///< that follows the layer
 };
 /// The factor by which a non-linearity shrinks the deviation: 1, 1, 5/3, √2, √(2 / (1 + slope²)).
 double gain(Nonlinearity nonlinearity, double negative_slope = 0.01);

@@ -33,8 +33,8 @@ class Module;
 /// A parameter in PyTorch's shape: the leaf itself, or a view of it. Computing with it is recorded like any
 /// view of a leaf. The methods below are those of the leaf; copied to a plain Tensor it is just the view.
 struct ParameterView : Tensor {
-  ParameterView(const Tensor& whole) : Tensor(whole), leaf(whole) {}
-  ParameterView(const Tensor& view, const Tensor& whole) : Tensor(view), leaf(whole) {}
+  ParameterView(const Tensor& whole) : Tensor(whole), leaf(whole) {}                     ///< a whole leaf
+  ParameterView(const Tensor& view, const Tensor& whole) : Tensor(view), leaf(whole) {}  ///< a view of one
   ParameterView(const ParameterView&) = default;
   ParameterView(ParameterView&&) noexcept = default;
   ~ParameterView() = default;
@@ -45,6 +45,7 @@ struct ParameterView : Tensor {
 
   /// The same view of the leaf's gradient; undefined without one. Throws when Module::to came between.
   Tensor grad() const;
+  /// Forgets the leaf's gradient.
   void zero_grad() { leaf.zero_grad(); }
   /// The hook sees, and may replace, this view of the leaf's gradient.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
@@ -57,7 +58,7 @@ using NamedParameters = std::vector<std::pair<std::string, ParameterView>>;
 
 /// A leaf of a module: a dense tensor under its first name.
 struct Parameter : Tensor {
-  std::string name;
+  std::string name;       ///< PyTorch's
   NamedParameters views;  ///< each parameter that it stores, once
 };
 
@@ -93,10 +94,11 @@ class Members {
  protected:
   /// Reads and sets a counter.
   struct Counter {
-    std::function<std::uint64_t()> get;
-    std::function<void(std::uint64_t)> set;
+    std::function<std::uint64_t()> get;      ///< its value
+    std::function<void(std::uint64_t)> set;  ///< changes it
   };
 
+  // --- called for each member under its full name; a child's own members follow it
   virtual void on_parameter(const std::string& name, Tensor& leaf, const View* view) = 0;
   virtual void on_buffer(const std::string&, Tensor&) {}
   virtual void on_counter(const std::string&, Counter) {}
@@ -108,6 +110,10 @@ class Members {
 };
 
 /// The base of every layer and model.
+///
+/// Threads: calls (forward passes) of one module may run on several threads at once, but for a Dropout that
+/// trains. Whatever changes a module or its parameters (modes, conversion, loading, a step of an optimiser)
+/// needs every other thread to stay away meanwhile.
 class Module {
  public:
   virtual ~Module() = default;

@@ -33,8 +33,8 @@ namespace rill::optim {
 /// Parameters with options of their own.
 template <class Options>
 struct ParameterGroup {
-  Parameters params;
-  Options options;
+  Parameters params;  ///< of the group
+  Options options;    ///< of the group
 };
 
 /// What Optimizer::step_clipped did.
@@ -43,6 +43,8 @@ struct ClippedStep {
   bool applied = false;  ///< false when the norm was not finite: nothing has changed but skipped_steps()
 };
 
+/// The base of all optimisers. Threads: a step changes parameters and state, so every other thread has to
+/// stay away from both meanwhile; it uses the team of threads itself.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -85,8 +87,8 @@ class Optimizer {
  protected:
   /// A parameter as a formula needs it.
   struct Parameter {
-    std::string name;
-    int group = 0;
+    std::string name;        ///< full name
+    int group = 0;           ///< index of its group
     std::int64_t steps = 0;  ///< updates, the running one included
     std::array<Tensor, 3>
         state;  ///< as dense in memory as can be, in the order of the parameter's dimensions there
@@ -94,10 +96,11 @@ class Optimizer {
   /// The state tensors of one group: names for the slots of `Parameter::state` (null: none) and the value
   /// they begin with.
   struct StateSpec {
-    std::array<const char*, 3> names{};
-    double initial = 0;
+    std::array<const char*, 3> names{};  ///< null: no such slot
+    double initial = 0;                  ///< value of every element at the start
   };
 
+  /// `name`: PyTorch's.
   explicit Optimizer(std::string name) : name_(std::move(name)) {}
 
   /// Called by constructors, for each group. Throws on what is no parameter.

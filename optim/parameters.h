@@ -31,14 +31,18 @@ concept LeafView = std::derived_from<V, Tensor> && requires(const V& v) {
 /// of the optimiser: "0", "1", …
 class Parameters {
  public:
+  // --- of the lists above
   Parameters(NamedTensors named) : list_(std::move(named)) {}
+  /// Without names.
   Parameters(const std::vector<Tensor>& tensors) {
     for (const Tensor& t : tensors) list_.emplace_back(std::string(), t);
   }
+  /// With their names.
   template <NamedTensor P>
   Parameters(const std::vector<P>& parameters) {
     for (const P& p : parameters) list_.emplace_back(p.name, p);
   }
+  /// The leaves of the views.
   template <LeafView V>
   Parameters(const std::vector<std::pair<std::string, V>>& views) {
     for (const auto& [name, view] : views) {
@@ -46,8 +50,10 @@ class Parameters {
       if (std::none_of(list_.begin(), list_.end(), same)) list_.emplace_back(name, view.leaf);
     }
   }
+  /// Without names.
   Parameters(std::initializer_list<Tensor> tensors) : Parameters(std::vector<Tensor>(tensors)) {}
 
+  // --- pairs of a name, perhaps empty, and a tensor
   auto begin() const noexcept { return list_.begin(); }
   auto end() const noexcept { return list_.end(); }
 

@@ -14,9 +14,10 @@ namespace rill {
 /// A weight as it is stored, so that no view of it has to be recorded: [in, out], in which products are
 /// fastest, or [out, in].
 struct StoredWeight {
-  Tensor array;
+  Tensor array;            ///< [in, out], or [out, in] if `out_first`
   bool out_first = false;  ///< the array is [out, in], as where it is shared with an embedding
 
+  // --- sizes
   std::int64_t in_size() const { return array.size(out_first ? 1 : 0); }
   std::int64_t out_size() const { return array.size(out_first ? 0 : 1); }
   Tensor in_out() const { return turned(out_first); }   ///< [in, out], outside the graph

@@ -22,8 +22,8 @@ struct Memory {
   Tensor keys;     ///< their keys [S, B, A]; undefined for a decoder without attention
   Tensor lengths;  ///< valid positions of each row [B], int64, in 0 … S; undefined: all S
 
-  std::int64_t steps() const { return values.size(0); }
-  std::int64_t batch() const { return values.size(1); }
+  std::int64_t steps() const { return values.size(0); }  ///< S
+  std::int64_t batch() const { return values.size(1); }  ///< B
   /// The sources `rows` [N] (int64) in that order; a row may repeat, as in beam search.
   Memory rows(const Tensor& rows) const;
 };
@@ -44,6 +44,7 @@ namespace reference {
 Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory);
 }  // namespace reference
 
+/// Options of AdditiveAttention, with PyTorch's names.
 struct AdditiveAttentionOptions {
   std::int64_t hidden_size = 0;     ///< H, of the query
   std::int64_t memory_size = 0;     ///< M, of the encoder outputs; 0: hidden_size
@@ -67,7 +68,7 @@ class AdditiveAttention final : public Module {
   Tensor stored_weight() const;
   const Tensor& v() const noexcept { return v_; }
 
-  const AdditiveAttentionOptions& options() const noexcept { return options_; }
+  const AdditiveAttentionOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:

@@ -7,6 +7,7 @@
 
 namespace rill::nn {
 
+/// Options of Dropout, with PyTorch's names.
 struct DropoutOptions {
   double p = 0.5;  ///< probability of an element to become 0
 };
@@ -16,15 +17,17 @@ struct DropoutOptions {
 ///
 /// Element i of call n depends on (seed, stream, n, i) alone, whatever the threads; seed and stream are split
 /// from the constructor's Rng. They and the count of calls belong to the resume state (Module::counters), so
-/// that a resumed run repeats exactly.
+/// that a resumed run repeats exactly. Threads: a call while training changes the count, so calls of one
+/// module from several threads need a lock or a clone for each thread; in eval() they need neither.
 class Dropout final : public Module {
  public:
   /// Throws unless 0 <= p <= 1.
   Dropout(DropoutOptions options, Rng& rng);
 
+  /// x [..] → the same shape.
   Tensor operator()(const Tensor& x) const;
 
-  const DropoutOptions& options() const noexcept { return options_; }
+  const DropoutOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:

@@ -10,9 +10,10 @@
 
 namespace rill::nn {
 
+/// Options of Embedding, with PyTorch's names.
 struct EmbeddingOptions {
-  std::int64_t num_embeddings = 0;
-  std::int64_t embedding_dim = 0;
+  std::int64_t num_embeddings = 0;  ///< V
+  std::int64_t embedding_dim = 0;   ///< E
   std::optional<std::int64_t> padding_idx =
       std::nullopt;  ///< an id whose row starts as 0 and gets no gradient; negative: from the end
 };
@@ -27,8 +28,8 @@ class Embedding final : public Module {
   /// Throws "embedding: index …" for an id outside 0 … num_embeddings - 1.
   Tensor operator()(const Tensor& ids) const;
 
-  const Tensor& weight() const noexcept { return weight_; }
-  const EmbeddingOptions& options() const noexcept { return options_; }
+  const Tensor& weight() const noexcept { return weight_; }              ///< [V, E]
+  const EmbeddingOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:

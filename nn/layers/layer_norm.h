@@ -7,11 +7,12 @@
 
 namespace rill::nn {
 
+/// Options of LayerNorm, with PyTorch's names.
 struct LayerNormOptions {
-  Shape normalized_shape = {};  ///< the last sizes of x, normalised together
-  double eps = 1e-5;
-  bool elementwise_affine = true;
-  bool bias = true;  ///< only with elementwise_affine
+  Shape normalized_shape = {};     ///< the last sizes of x, normalised together
+  double eps = 1e-5;               ///< added to the variance
+  bool elementwise_affine = true;  ///< with weight and bias
+  bool bias = true;                ///< only with elementwise_affine
 };
 
 /// (x - mean) / √(var + eps) · weight + bias over the last dimensions, biased variance (Ba, Kiros and Hinton
@@ -23,9 +24,10 @@ class LayerNorm final : public Module {
   /// drawn from.
   LayerNorm(LayerNormOptions options, Rng& rng);
 
+  /// x [.., normalized_shape] → the same shape.
   Tensor operator()(const Tensor& x) const;
 
-  const LayerNormOptions& options() const noexcept { return options_; }
+  const LayerNormOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:

@@ -10,10 +10,11 @@
 
 namespace rill::nn {
 
+/// Options of Linear, with PyTorch's names.
 struct LinearOptions {
-  std::int64_t in_features = 0;
-  std::int64_t out_features = 0;
-  bool bias = true;
+  std::int64_t in_features = 0;   ///< I
+  std::int64_t out_features = 0;  ///< O
+  bool bias = true;               ///< with biases
 };
 
 /// y = x Wᵀ + b: x [.., in] → [.., out]. Parameters `weight` [out, in] and `bias` [out], uniform in ±1/√in.
@@ -36,7 +37,7 @@ class Linear final : public Module {
   /// The leaf that stores the weight, for ops that use it directly.
   StoredWeight stored_weight() const { return {leaf_, tied_}; }
 
-  const LinearOptions& options() const noexcept { return options_; }
+  const LinearOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:

@@ -14,8 +14,8 @@
 
 namespace rill::nn {
 
-using GRUCellOptions = RecurrentCellOptions;
-using GRUOptions = RecurrentLayersOptions;
+using GRUCellOptions = RecurrentCellOptions;  ///< of one step
+using GRUOptions = RecurrentLayersOptions;    ///< of layers
 
 namespace reference {
 /// The definition of one step, made of plain ops: x [B, I], h [B, H] → h' [B, H].
@@ -26,6 +26,7 @@ Tensor gru_step(const Tensor& x, const Tensor& h, const RecurrentWeights& w);
 /// r, z, n side by side, uniform in ±1/√H.
 class GRUCell final : public RecurrentCell {
  public:
+  /// Throws unless both sizes are at least 1.
   GRUCell(const GRUCellOptions& options, Rng& rng);
   /// x [B, I], h [B, H] (undefined: zeros) → h' [B, H].
   Tensor operator()(const Tensor& x, const Tensor& h = Tensor()) const;
@@ -37,6 +38,7 @@ class GRUCell final : public RecurrentCell {
 /// `bias_hh_lk` [3H], the backward direction's with `_reverse` behind; uniform in ±1/√H.
 class GRU final : public RecurrentLayers {
  public:
+  /// Throws unless the sizes are at least 1 and dropout lies in 0 … 1.
   GRU(const GRUOptions& options, Rng& rng);
   /// x [T, B, I] → output [T, B, D·H], h_n [layers · D, B, H]. Throws "gru: …" naming both sides when a size
   /// of x, h0 or lengths does not fit.

@@ -17,8 +17,8 @@
 
 namespace rill::nn {
 
-using LSTMCellOptions = RecurrentCellOptions;
-using LSTMOptions = RecurrentLayersOptions;
+using LSTMCellOptions = RecurrentCellOptions;  ///< of one step
+using LSTMOptions = RecurrentLayersOptions;    ///< of layers
 
 namespace reference {
 /// The definition of one step, made of plain ops: x [B, I], h and c [B, H] → h' and c' [B, H].
@@ -29,6 +29,7 @@ RecurrentState lstm_step(const Tensor& x, const RecurrentState& state, const Rec
 /// i, f, g, o side by side, uniform in ±1/√H.
 class LSTMCell final : public RecurrentCell {
  public:
+  /// Throws unless both sizes are at least 1.
   LSTMCell(const LSTMCellOptions& options, Rng& rng);
   /// x [B, I], {h, c} [B, H] (undefined: zeros) → {h', c'} [B, H]: `auto [h, c] = cell(x, {h0, c0})`.
   RecurrentState operator()(const Tensor& x, const RecurrentState& state = {}) const;
@@ -40,6 +41,7 @@ class LSTMCell final : public RecurrentCell {
 /// `bias_hh_lk` [4H], the backward direction's with `_reverse` behind; uniform in ±1/√H.
 class LSTM final : public RecurrentLayers {
  public:
+  /// Throws unless the sizes are at least 1 and dropout lies in 0 … 1.
   LSTM(const LSTMOptions& options, Rng& rng);
   /// x [T, B, I] → output [T, B, D·H] and the last h and c [layers · D, B, H]:
   /// `auto [output, last] = lstm(x, {.state = {h0, c0}, .lengths = lengths})`. Throws "lstm: …" naming both

@@ -16,8 +16,8 @@
 
 namespace rill::nn {
 
-using RAUCellOptions = RecurrentCellOptions;
-using RAUOptions = RecurrentLayersOptions;
+using RAUCellOptions = RecurrentCellOptions;  ///< of one step
+using RAUOptions = RecurrentLayersOptions;    ///< of layers
 
 namespace reference {
 /// The definition of one step, made of plain ops: x [B, I], h [B, H] → h' [B, H].
@@ -31,6 +31,7 @@ Tensor rau_step(const Tensor& x, const Tensor& h, const RecurrentWeights& w);
 /// `bias_a` [H], zeros.
 class RAUCell final : public RecurrentCell {
  public:
+  /// Throws unless both sizes are at least 1.
   RAUCell(const RAUCellOptions& options, Rng& rng);
   /// x [B, I], h [B, H] (undefined: zeros) → h' [B, H].
   Tensor operator()(const Tensor& x, const Tensor& h = Tensor()) const;
@@ -42,6 +43,7 @@ class RAUCell final : public RecurrentCell {
 /// `cells.k_reverse.…`; see RAUCell.
 class RAU final : public RecurrentLayers {
  public:
+  /// Throws unless the sizes are at least 1 and dropout lies in 0 … 1.
   RAU(const RAUOptions& options, Rng& rng);
   /// x [T, B, I] → output [T, B, D·H], h_n [layers · D, B, H]. Throws "rau: …" naming both sides when a size
   /// of x, h0 or lengths does not fit.

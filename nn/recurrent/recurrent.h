@@ -35,6 +35,7 @@ inline const Unit& unit_of(Cell cell) {
 }
 }  // namespace detail
 
+/// Every unit.
 inline constexpr std::array cells{Cell::gru, Cell::lstm, Cell::rau};
 
 /// The name of a unit: "gru".
@@ -62,19 +63,22 @@ RecurrentOutput recurrent_sequence(Cell cell, const Tensor& x, std::span<const R
                                    const RecurrentInputs& given = {});
 }  // namespace reference
 
+/// Options of Recurrent, with PyTorch's names.
 struct RecurrentOptions {
-  Cell cell = Cell::gru;
-  RecurrentLayersOptions layers = {};
+  Cell cell = Cell::gru;               ///< recurrent unit
+  RecurrentLayersOptions layers = {};  ///< sizes, layers, directions
 };
 
 /// Layers of the unit `cell`: a GRU, LSTM or RAU with the parameters that those have.
 class Recurrent final : public RecurrentLayers {
  public:
+  /// Throws unless the sizes are at least 1 and dropout lies in 0 … 1.
   Recurrent(const RecurrentOptions& options, Rng& rng);
   /// x [T, B, I] → output [T, B, D·H], last state [layers · D, B, H]. Throws "gru: …" (the unit's name)
   /// naming both sides when a size of x, state or lengths does not fit.
   RecurrentOutput operator()(const Tensor& x, const RecurrentInputs& given = {}) const;
 
+  /// As given.
   RecurrentOptions options() const { return {cell_, RecurrentLayers::options()}; }
 
  private:

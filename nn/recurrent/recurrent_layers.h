@@ -31,6 +31,7 @@ struct RecurrentWeights {
 
 /// The state of recurrent layers: h and, for LSTM, the cell state c, of the same shape.
 struct RecurrentState {
+  /// Undefined tensors stand for zeros.
   RecurrentState(Tensor hidden = Tensor(), Tensor cell = Tensor())
       : h(std::move(hidden)), c(std::move(cell)) {}
 
@@ -58,26 +59,27 @@ struct RecurrentOutput {
 
 /// RecurrentInputs of a unit whose state is h alone: `gru(x, {.h0 = state, .lengths = lengths})`.
 struct SequenceInputs {
-  Tensor h0 = {};
-  Tensor lengths = {};
+  Tensor h0 = {};       ///< initial state [layers · D, B, H]; undefined: zeros
+  Tensor lengths = {};  ///< as of RecurrentInputs
 };
 
 /// RecurrentOutput of a unit whose state is h alone.
 struct SequenceOutput {
-  Tensor output;
-  Tensor h_n;
+  Tensor output;  ///< as of RecurrentOutput
+  Tensor h_n;     ///< each layer's and direction's last state [layers · D, B, H]
 };
 
 /// The options of GRU, LSTM and RAU, with PyTorch's names.
 struct RecurrentLayersOptions {
-  std::int64_t input_size = 0;
-  std::int64_t hidden_size = 0;
-  std::int64_t num_layers = 1;
-  bool bias = true;
-  bool batch_first = false;  ///< x and output are [B, T, ..]; states stay [.., B, H]
-  double dropout = 0;        ///< on each layer's output but the last one's, while training
-  bool bidirectional = false;
+  std::int64_t input_size = 0;   ///< I
+  std::int64_t hidden_size = 0;  ///< H
+  std::int64_t num_layers = 1;   ///< one above the other
+  bool bias = true;              ///< with biases
+  bool batch_first = false;      ///< x and output are [B, T, ..]; states stay [.., B, H]
+  double dropout = 0;            ///< on each layer's output but the last one's, while training
+  bool bidirectional = false;    ///< a second direction, from the end
 
+  /// D.
   std::int64_t directions() const noexcept { return bidirectional ? 2 : 1; }
   /// The features that layer k reads.
   std::int64_t input_of(std::int64_t layer) const noexcept {
@@ -87,9 +89,9 @@ struct RecurrentLayersOptions {
 
 /// The options of GRUCell, LSTMCell and RAUCell.
 struct RecurrentCellOptions {
-  std::int64_t input_size = 0;
-  std::int64_t hidden_size = 0;
-  bool bias = true;
+  std::int64_t input_size = 0;   ///< I
+  std::int64_t hidden_size = 0;  ///< H
+  bool bias = true;              ///< with biases
 };
 
 /// The base of GRU, LSTM and RAU: layers, each reading the states of the one before.
@@ -97,7 +99,7 @@ class RecurrentLayers : public Module {
  public:
   /// The weights of a layer as stored, one for each direction.
   std::span<const RecurrentWeights> weights(std::int64_t layer) const;
-  const RecurrentLayersOptions& options() const noexcept { return options_; }
+  const RecurrentLayersOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  protected:
@@ -120,7 +122,7 @@ class RecurrentCell : public Module {
  public:
   /// The weights as stored.
   const RecurrentWeights& weights() const noexcept { return weights_; }
-  const RecurrentCellOptions& options() const noexcept { return options_; }
+  const RecurrentCellOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  protected:

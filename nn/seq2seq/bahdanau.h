@@ -21,6 +21,7 @@
 
 namespace rill::nn {
 
+/// Options of BahdanauAttention, with PyTorch's names.
 struct BahdanauAttentionOptions {
   std::int64_t state = 0;       ///< size of s
   std::int64_t annotation = 0;  ///< size of h_j
@@ -49,7 +50,7 @@ class BahdanauAttention final : public Module {
   /// U_a h: [S, B, align].
   Tensor keys(const Tensor& h) const;
 
-  const BahdanauAttentionOptions& options() const noexcept { return options_; }
+  const BahdanauAttentionOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:
@@ -57,6 +58,7 @@ class BahdanauAttention final : public Module {
   Tensor w_a_, u_a_, v_a_;
 };
 
+/// Options of BahdanauDecoder, with PyTorch's names.
 struct BahdanauDecoderOptions {
   std::int64_t vocab = 0;  ///< V
   std::int64_t m = 0;      ///< embedding size
@@ -65,6 +67,7 @@ struct BahdanauDecoderOptions {
   std::int64_t align = 0;  ///< n'
 };
 
+/// The result of decoding T steps.
 struct BahdanauDecoded {
   Tensor log_probs;  ///< [T, B, V]
   Tensor weights;    ///< [T, S, B]
@@ -87,7 +90,7 @@ class BahdanauDecoder final : public Module {
   BahdanauDecoded operator()(const Tensor& words, const Tensor& h, const Tensor& lengths = Tensor(),
                              const Tensor& s = Tensor()) const;
 
-  const BahdanauDecoderOptions& options() const noexcept { return options_; }
+  const BahdanauDecoderOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:

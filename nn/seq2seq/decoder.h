@@ -22,6 +22,7 @@
 
 namespace rill::nn {
 
+/// Options of AttentionDecoder, with PyTorch's names.
 struct AttentionDecoderOptions {
   std::int64_t vocabulary = 0;      ///< V
   std::int64_t embedding_dim = 0;   ///< E
@@ -30,7 +31,7 @@ struct AttentionDecoderOptions {
   std::int64_t attention_size = 0;  ///< A; 0: hidden_size
   double dropout = 0.1;             ///< of the embeddings
   double features_dropout = 0;      ///< of the inputs of readout and output layer
-  Cell cell = Cell::gru;
+  Cell cell = Cell::gru;            ///< recurrent unit
   bool attention = true;   ///< false: the context is the memory's first position, the same at every step
   bool relu_input = true;  ///< the unit reads relu([e; context]); false: [e; context] itself
   bool output_embedding = false;  ///< the output layer reads [h'; context; e]
@@ -43,7 +44,8 @@ struct DecoderFeatures {
   Tensor concat;         ///< [T, B, H + M (+ E)]: states, contexts and, with `output_embedding`, embeddings
   Tensor weights;        ///< [T, B, S], of the attention
   RecurrentState state;  ///< after the last step, in the shape of the initial one
-  std::int64_t hidden_size = 0, memory_size = 0;
+  std::int64_t hidden_size = 0;  ///< H
+  std::int64_t memory_size = 0;  ///< M
 
   Tensor states() const { return concat.narrow(2, 0, hidden_size); }              ///< [T, B, H]
   Tensor contexts() const { return concat.narrow(2, hidden_size, memory_size); }  ///< [T, B, M]
@@ -59,8 +61,8 @@ struct DecoderStep {
 struct DecoderOutputs;
 
 /// A recurrent decoder with additive attention; parameters `embedding.weight`, `attn.v`, `attn.attn.weight`,
-/// `attn.attn.bias`, those of the unit under its name (`gru.weight_ih_l0` …), `out.weight`, `out.bias` (and
-/// `readout.…`).
+/// `attn.attn.bias`, those of the unit under its name (`gru.weight_ih_l0` …), `out.weight`, `out.bias` and
+/// perhaps those of `readout`.
 ///
 /// Token ids are int64. The state is h (an LSTM's h and c), [B, H] or [1, B, H]. Where state, memory and
 /// tokens do not fit each other an error names both sides. T = 0 and B = 0 give empty results.
@@ -87,7 +89,7 @@ class AttentionDecoder final : public Module {
   Tensor loss(const Tensor& tokens, const RecurrentState& state, const Memory& memory, const Tensor& targets,
               const CrossEntropyOptions& options = {}) const;
 
-  const AttentionDecoderOptions& options() const noexcept { return options_; }
+  const AttentionDecoderOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;
 
  private:

@@ -27,36 +27,37 @@ enum class Directions : std::uint8_t { sum, concat };
 /// Cell states are added.
 enum class Bridge : std::uint8_t { sum, project };
 
+/// Options of Seq2Seq, with PyTorch's names.
 struct Seq2SeqOptions {
-  std::int64_t source_vocabulary = 0;
-  std::int64_t target_vocabulary = 0;
-  std::int64_t embedding_dim = 0;  ///< of both languages
-  std::int64_t hidden_size = 0;    ///< H, of encoder and decoder
-  std::int64_t num_layers = 1;     ///< of the encoder
-  bool bidirectional = false;
+  std::int64_t source_vocabulary = 0;       ///< tokens of the source
+  std::int64_t target_vocabulary = 0;       ///< tokens of the target
+  std::int64_t embedding_dim = 0;           ///< of both languages
+  std::int64_t hidden_size = 0;             ///< H, of encoder and decoder
+  std::int64_t num_layers = 1;              ///< of the encoder
+  bool bidirectional = false;               ///< a second direction, from the end
   Directions directions = Directions::sum;  ///< of the encoder's outputs: the memory has H or 2H features
-  Bridge bridge = Bridge::sum;
-  Cell cell = Cell::gru;     ///< of encoder and decoder
-  double dropout = 0.1;      ///< of both languages' embeddings
-  double layer_dropout = 0;  ///< between the encoder's layers
+  Bridge bridge = Bridge::sum;  ///< from the last state of the encoder to the first of the decoder
+  Cell cell = Cell::gru;        ///< of encoder and decoder
+  double dropout = 0.1;         ///< of both languages' embeddings
+  double layer_dropout = 0;     ///< between the encoder's layers
   // The decoder's; see AttentionDecoderOptions. Without attention its context is the encoder's last state.
-  bool attention = true;
-  std::int64_t attention_size = 0;
-  double features_dropout = 0;
-  bool relu_input = true;
-  bool output_embedding = false;
-  std::int64_t readout_size = 0;
+  bool attention = true;                                   ///< with attention
+  std::int64_t attention_size = 0;                         ///< A; 0: hidden_size
+  double features_dropout = 0;                             ///< of the decoder's features
+  bool relu_input = true;                                  ///< relu before the gates
+  bool output_embedding = false;                           ///< the embedding is part of the features
+  std::int64_t readout_size = 0;                           ///< 0: no readout layer
   std::optional<std::int64_t> padding_idx = std::nullopt;  ///< of both languages
 };
 
 /// A batch of sources that the decoder can begin with.
 struct Encoded {
-  Memory memory;
+  Memory memory;         ///< what attention reads
   RecurrentState state;  ///< [B, H]
 };
 
-/// An encoder and a decoder with attention; parameters `embedding.weight`, `encoder.…`, `bridge.…` (when it
-/// projects) and `decoder.…`.
+/// An encoder and a decoder with attention; parameters `embedding.weight` and those of `encoder`, `bridge`
+/// (when it projects) and `decoder`.
 ///
 /// Token ids are int64, time-major: source [S, B] with lengths [B] in 0 … S (undefined: all S), target_in and
 /// target_out [T, B], the same tokens shifted by one. Past its length a source costs nothing and changes
@@ -66,6 +67,7 @@ class Seq2Seq final : public Module {
   /// Throws unless sizes are positive and dropouts lie in 0 … 1.
   Seq2Seq(Seq2SeqOptions options, Rng& rng);
 
+  /// Runs the encoder: what search() and the decoder begin with.
   Encoded encode(const Tensor& source, const Tensor& lengths = Tensor()) const;
   /// Cross entropy under teacher forcing; `ignore_index` says which targets are padding.
   Tensor loss(const Tensor& source, const Tensor& lengths, const Tensor& target_in, const Tensor& target_out,
@@ -74,8 +76,8 @@ class Seq2Seq final : public Module {
   std::vector<std::vector<Hypothesis>> search(const Tensor& source, const Tensor& lengths = Tensor(),
                                               const BeamSearchOptions& options = {}) const;
 
-  const AttentionDecoder& decoder() const noexcept { return decoder_; }
-  const Seq2SeqOptions& options() const noexcept { return options_; }
+  const AttentionDecoder& decoder() const noexcept { return decoder_; }  ///< the decoder
+  const Seq2SeqOptions& options() const noexcept { return options_; }    ///< as given
   void members(Members& m) override;
 
  private:
