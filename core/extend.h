@@ -16,7 +16,8 @@
 ///              dot products and softmax of rows (kernels/reduce.h)
 ///   memory     `memory::Block` is a workspace (memory.h)
 ///
-/// `examples/custom_op.cpp` has the simple forms. core.h does not include this header.
+/// `examples/fast_op.cpp` is a fused op with a kernel, `examples/custom_op.cpp` has the simple forms. core.h
+/// does not include this header.
 #pragma once
 
 #include <rill/core/autograd.h>
