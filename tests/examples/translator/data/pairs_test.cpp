@@ -351,42 +351,6 @@ TEST_CASE("pairs: parallel files") {
   CHECK_THROWS_WITH_AS(read_parallel(none, none), doctest::Contains("no sentence pairs"), rill::Error);
 }
 
-TEST_CASE("lines: a pipe is read as it comes") {
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
-  translator::LineReader reader(ends[0], "standard input");
-  std::string line;
-  REQUIRE(::write(ends[1], "\n", 1) == 1);
-  REQUIRE(reader.next(line));  // without waiting for more
-  CHECK(line == "");
-  REQUIRE(::write(ends[1], "an owl\r\nlast", 12) == 12);
-  REQUIRE(reader.next(line));
-  CHECK(line == "an owl");
-  ::close(ends[1]);
-  REQUIRE(reader.next(line));
-  CHECK(line == "last");
-  CHECK(reader.number() == 3);
-  CHECK_FALSE(reader.next(line));
-  CHECK_FALSE(reader.next(line));
-  ::close(ends[0]);
-}
-
-TEST_CASE("lines: CRs and line ends across the borders of chunks") {
-  const TemporaryFolder folder;
-  for (std::size_t n = 65530; n < 65542; ++n) {
-    const std::string path = folder.file("a.txt", std::string(n, 'x') + "\r\nab\r\ncd");
-    translator::LineReader reader(path);
-    std::string line;
-    REQUIRE(reader.next(line));
-    REQUIRE(line.size() == n);
-    REQUIRE(reader.next(line));
-    REQUIRE(line == "ab");
-    REQUIRE(reader.next(line));
-    REQUIRE(line == "cd");
-    REQUIRE_FALSE(reader.next(line));
-  }
-}
-
 TEST_CASE("pairs: the odd files of RILL_DATA behave as expected") {
   const char* data = std::getenv("RILL_DATA");
   if (data == nullptr || *data == '\0') {
