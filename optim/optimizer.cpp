@@ -49,6 +49,9 @@ void Optimizer::add_group(const Parameters& parameters, double lr, const StateSp
     check(t.defined(), "{}: parameter '{}' is undefined", name_, label);
     check(is_floating(t.dtype()), "{}: parameter '{}' is {}; only float32 and float64 can be trained", name_,
           label, rill::name(t.dtype()));
+    check(t.is_contiguous(),
+          "{}: parameter '{}' of shape {} has strides {}; a leaf is a dense array: train a contiguous() copy",
+          name_, label, t.shape(), t.strides());
     check(t.is_leaf(), "{}: parameter '{}' is the result of '{}'; only leaves can be trained", name_, label,
           t.op_name());
     Parameter p{.name = label, .group = group, .steps = 0, .state = {}};
@@ -65,12 +68,13 @@ void Optimizer::add_group(const Parameters& parameters, double lr, const StateSp
 void Optimizer::finish_groups() {
   check(!tensors_.empty(), "{}: there are no parameters", name_);
   std::set<std::string> names;
-  for (const Parameter& p : parameters_) {
+  for (Parameter& p : parameters_) {
+    if (p.group > 0 && names.contains(p.name)) p.name = fmt::format("{}.{}", p.group, p.name);
     check(names.insert(p.name).second, "{}: two parameters are named '{}'", name_, p.name);
   }
   runs_ = detail::Runs(tensors_);
   if (const auto shared = runs_.overlap(tensors_)) {
-    fail("{}: parameters '{}' and '{}' share numbers; list each number once", name_,
+    fail("{}: parameters '{}' and '{}' share elements; list each element once", name_,
          parameters_[shared->first].name, parameters_[shared->second].name);
   }
 }
@@ -78,15 +82,31 @@ void Optimizer::finish_groups() {
 void Optimizer::gather_gradients() {
   gradients_.assign(tensors_.size(), Tensor());
   copied_.assign(tensors_.size(), false);
+  bool any = false;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     Tensor g = tensors_[i].grad();
     if (!g.defined()) continue;
+    for (const Tensor& state : parameters_[i].state) {
+      check(
+          !state.defined() || (state.dtype() == tensors_[i].dtype() && state.shape() == tensors_[i].shape()),
+          "{}: parameter '{}' is {} {} now and was {} {} when the optimiser was made; make the optimiser "
+          "after "
+          "to()",
+          name_, parameters_[i].name, rill::name(tensors_[i].dtype()), tensors_[i].shape(),
+          rill::name(state.dtype()), state.shape());
+    }
+    check(g.dtype() == tensors_[i].dtype() && g.shape() == tensors_[i].shape(),
+          "{}: the gradient of parameter '{}' is {} {}, the parameter {} {}", name_, parameters_[i].name,
+          rill::name(g.dtype()), g.shape(), rill::name(tensors_[i].dtype()), tensors_[i].shape());
+    any = true;
     if (!same_layout(g, tensors_[i])) {
       copied_[i] = true;
       g = dense_like(tensors_[i]).copy_(g);
     }
     gradients_[i] = std::move(g);
   }
+  check(any, "{}: no parameter has a gradient; call backward() on a loss that depends on them before a step",
+        name_);
 }
 
 void Optimizer::run(double scale) {
@@ -149,7 +169,7 @@ NamedTensors Optimizer::state() const {
     all.emplace_back(p.name + ".step", scalar_of(p.steps));
     const StateSpec& spec = specs_[static_cast<std::size_t>(p.group)];
     for (std::size_t k = 0; k < p.state.size(); ++k) {
-      if (p.state[k].defined()) all.emplace_back(p.name + '.' + spec.names[k], p.state[k]);
+      if (p.state[k].defined()) all.emplace_back(p.name + '.' + spec.names[k], p.state[k].clone());
     }
   }
   return all;

@@ -7,11 +7,13 @@
 ///     adam.step();
 ///   }
 ///
-/// Names, formulas and defaults are PyTorch's. A parameter is a leaf tensor, possibly strided; a step changes
-/// it in place and counts as one change of its contents. Parameters without a gradient are left alone and
-/// their state does not move. A step runs on several threads and gives the same bits on any number of them.
-/// While it runs, denormal numbers are zero (moments that decay for ever would make it a hundred times
-/// slower).
+/// Names, formulas and defaults are PyTorch's. A parameter is a leaf, a dense tensor; a step changes it in
+/// place and counts as one change of its contents. Parameters without a gradient are left alone and their
+/// state does not move. A step runs on several threads and gives the same bits on any number of them. While
+/// it runs, denormal numbers are zero (moments that decay for ever would make it a hundred times slower).
+///
+/// Thread safety: one thread at a time may use an optimiser, and while it steps none may use its parameters.
+/// Optimisers of different parameters are independent.
 #pragma once
 
 #include <array>
@@ -51,7 +53,8 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;  // schedules refer to it
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Changes every parameter that has a gradient.
+  /// Changes every parameter that has a gradient. Throws when none has one, and, naming the parameter, when
+  /// one was converted (Module::to) since the optimiser was made.
   void step();
   /// The same with the gradients scaled by min(1, max_norm / (norm + 1e-6)), norm being that of all gradients
   /// in the `norm_type` sense of grad_norm. A step whose norm is not finite is skipped and counted. The
@@ -71,9 +74,9 @@ class Optimizer {
   void set_lr(double lr);
   void set_lr(double lr, int group);
 
-  /// What goes on with this optimiser: "lr" [groups], "skipped_steps", and for each parameter "name.step" and
-  /// its state, such as "name.exp_avg", of the parameter's shape. The latter share their numbers with the
-  /// optimiser.
+  /// A snapshot: "lr" [groups], "skipped_steps", and for each parameter "name.step" and its state, such as
+  /// "name.exp_avg", of the leaf's shape, copied. A name that an earlier group has gets the number of its
+  /// group in front, "1.weight".
   NamedTensors state() const;
   /// Takes back what state() gave. Throws, and changes nothing, unless names, shapes and dtypes fit; lists
   /// what does not.

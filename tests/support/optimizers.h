@@ -1,5 +1,4 @@
-/// What the tests of optimisers share: one of each kind, parameters of every layout, training on random
-/// gradients.
+/// What the tests of optimisers share: one of each kind, leaves, training on random gradients.
 #pragma once
 
 #include <cstdint>
@@ -91,16 +90,5 @@ inline void check_equal(const NamedTensors& a, const NamedTensors& b) {
     CHECK(a[i].second.to_vector() == b[i].second.to_vector());
   }
 }
-
-/// Parameters stored in one array: some columns, the transpose of others, a block; and a transpose and some
-/// columns of arrays of their own.
-struct Strided {
-  Tensor base = leaf({7, 40}, 5, rill::float64);
-  Tensor tall = leaf({9, 4}, 6, rill::float64), wide = leaf({5, 9}, 8, rill::float64);
-  Tensor transposed = tall.part(tall.detach().t()), columns = wide.part(wide.detach().narrow(1, 2, 4));
-  std::vector<Tensor> parameters{
-      base.part(base.detach().narrow(1, 0, 16)), base.part(base.detach().narrow(1, 16, 20).t()),
-      base.part(base.detach().narrow(1, 36, 4).narrow(0, 2, 5)), transposed, columns};
-};
 
 }  // namespace test
