@@ -1,10 +1,9 @@
 /// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
 ///
-/// Blocks of up to 256 KiB come from free lists of the calling thread, one a size class. Larger ones are
-/// whole pages of reserved addresses, shared by all threads: free neighbours are one, a request takes the
-/// lowest that are long enough, and what is held is limited by the most that was ever in use. Under
-/// AddressSanitizer every block comes from the system, so that use after free is seen. Debug builds fill new
-/// blocks with bytes that read as NaN.
+/// Blocks of up to 256 KiB come from free lists of the calling thread, one per size class. Larger ones are
+/// whole pages of reserved addresses, shared by all threads: free neighbours coalesce, and a request takes the
+/// lowest that are long enough. Under AddressSanitizer every block comes from the system, so that use after
+/// free is seen. Debug builds fill new blocks with bytes that read as NaN. Any thread may call any function.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +18,8 @@ struct Stats {
   std::int64_t live_bytes;          ///< handed out and not yet returned
   std::int64_t cached_bytes;        ///< returned and kept for reuse
   std::int64_t system_bytes;        ///< taken from the system: live + cached
-  std::int64_t peak_system_bytes;   ///< the most `system_bytes` has been
-  std::int64_t system_allocations;  ///< times the system gave more memory; seldom in alike steps
+  std::int64_t peak_system_bytes;   ///< high-water mark of `system_bytes`
+  std::int64_t system_allocations;  ///< times the system gave more memory; steady when steps are alike
 };
 
 /// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
@@ -47,7 +46,7 @@ class Block {
 /// The figures of now, all threads counted.
 Stats stats() noexcept;
 /// Gives free large blocks and the calling thread's free lists back to the system, and with the GNU C library
-/// what else the process has freed. What may be held follows from then on what is in use from then on.
+/// what else the process has freed.
 void trim() noexcept;
 /// The most bytes of large blocks kept free (default 4 GiB); what is above is given back at once.
 void set_cache_limit(std::int64_t bytes) noexcept;

@@ -16,7 +16,6 @@
 
 #include <rill/core/error.h>
 #include <rill/core/memory/large_blocks.h>
-#include <rill/core/memory/system_count.h>
 #include <rill/core/parallel/fork.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -131,26 +130,35 @@ class ThreadCache {
     return block;
   }
 
-  /// A full cache is emptied: what it held was of sizes no longer asked for.
+  /// A full cache gives the older half of each list back to the system.
   void give(void* block, SizeClass c) noexcept {
-    if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) drain();
+    if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) halve();
     lists_[c.index] = new (block) FreeBlock{lists_[c.index]};
     add(static_cast<std::int64_t>(c.bytes));
   }
 
   void drain() noexcept {
-    for (std::size_t i = 0; i < classes; ++i) {
-      while (FreeBlock* block = lists_[i]) {
-        lists_[i] = block->next;
-        return_to_system(block, bytes_of(i));
-      }
-    }
-    cached_.store(0, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < classes; ++i) cut(lists_[i], bytes_of(i));
   }
 
   std::int64_t cached() const noexcept { return cached_.load(std::memory_order_relaxed); }
 
  private:
+  void halve() noexcept {
+    for (std::size_t i = 0; i < classes; ++i) {
+      FreeBlock** middle = &lists_[i];
+      for (FreeBlock* at = *middle; at; at = at->next ? at->next->next : nullptr) middle = &(*middle)->next;
+      cut(*middle, bytes_of(i));
+    }
+  }
+  /// Returns the blocks from `rest` on, the older ones, to the system.
+  void cut(FreeBlock*& rest, std::size_t bytes) noexcept {
+    while (FreeBlock* block = rest) {
+      rest = block->next;
+      return_to_system(block, bytes);
+      add(-static_cast<std::int64_t>(bytes));
+    }
+  }
   void add(std::int64_t bytes) noexcept { cached_.store(cached() + bytes, std::memory_order_relaxed); }
   static std::size_t bytes_of(std::size_t index) noexcept {
     if (index < 8) return (index + 1) * alignment;

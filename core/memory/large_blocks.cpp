@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -48,19 +49,13 @@ void* LargeBlocks::take(std::size_t size) noexcept {
   if (resident < bytes && !make_usable(block, bytes)) return nullptr;
   cut(at, bytes);
   cached_ -= resident;
-  in_use_ += bytes;
-  most_in_use_ = std::max(most_in_use_, in_use_);
-  if (resident < bytes) {
-    keep_at_most(most_in_use_ + most_in_use_ / 4 - in_use_);
-    counted_.took(bytes - resident);
-  }
+  if (resident < bytes) counted_.took(bytes - resident);
   return block;
 }
 
 void LargeBlocks::give(void* block, std::size_t size) noexcept {
   const std::int64_t bytes = whole_pages(static_cast<std::int64_t>(size));
   std::lock_guard lock(mutex_);
-  in_use_ -= bytes;
   try {
     join(free_.emplace(static_cast<char*>(block), Extent{bytes, true}).first);
     cached_ += bytes;
@@ -73,7 +68,6 @@ void LargeBlocks::give(void* block, std::size_t size) noexcept {
 void LargeBlocks::trim() noexcept {
   std::lock_guard lock(mutex_);
   keep_at_most(0);
-  most_in_use_ = in_use_;
 }
 
 void LargeBlocks::set_limit(std::int64_t bytes) noexcept {
@@ -114,15 +108,13 @@ std::int64_t LargeBlocks::resident_bytes(Free::iterator at, std::int64_t bytes) 
 
 /// Adds a range of addresses for `bytes` at least; false when there is none or the system has no such block.
 bool LargeBlocks::reserve(std::int64_t bytes) noexcept {
-  std::int64_t range = std::max(range_, bytes);
-  char* start = map_addresses(nullptr, range, 0);
-  if (!start) {  // the process may be limited, and others need addresses too
-    range = std::max(bytes, few_addresses);
+  char* start = nullptr;
+  std::int64_t range = 0;
+  for (const std::int64_t wanted :
+       {range_, few_addresses, bytes}) {  // the process's addresses may be limited
+    range = std::max(wanted, bytes);
     start = map_addresses(nullptr, range, 0);
-  }
-  if (!start && range > bytes) {
-    range = bytes;
-    start = map_addresses(nullptr, range, 0);
+    if (start) break;
   }
   if (!start) return false;
   try {
@@ -150,7 +142,7 @@ void LargeBlocks::cut(Free::iterator at, std::int64_t bytes) noexcept {
   }
 }
 
-/// Makes one of a free extent and the neighbours that are like it.
+/// Merges a free extent with the neighbours that are like it.
 LargeBlocks::Free::iterator LargeBlocks::join(Free::iterator at) noexcept {
   const auto swallow_next = [&](Free::iterator low) {
     const auto next = std::next(low);

@@ -1,22 +1,41 @@
 /// Large blocks out of a range of addresses; internal to rill::memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 
-#include <rill/core/memory/system_count.h>
-
 namespace rill::memory::detail {
 
-/// Whole pages out of a reserved range of addresses. Free neighbours are one, and a request takes the lowest
-/// addresses that are long enough; so blocks crowd at the low end, and what is held stays near the most that
-/// was ever in use: a few per cent above in trainings, a quarter at most. (Address-ordered first fit: Wilson,
-/// Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.)
+/// Memory that the system gave, small blocks included.
+class SystemCount {
+ public:
+  /// Counts `bytes` that one allocation took.
+  void took(std::int64_t bytes) noexcept {
+    allocations_.fetch_add(1, std::memory_order_relaxed);
+    const std::int64_t now = bytes_.fetch_add(bytes) + bytes;
+    std::int64_t peak = peak_.load();
+    while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+    }
+  }
+  void gave_back(std::int64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  std::int64_t bytes() const noexcept { return bytes_.load(); }
+  std::int64_t peak() const noexcept { return peak_.load(); }
+  std::int64_t allocations() const noexcept { return allocations_.load(); }
+
+ private:
+  std::atomic<std::int64_t> bytes_{0}, peak_{0}, allocations_{0};
+};
+
+/// Whole pages out of a reserved range of addresses. Free neighbours coalesce, and a request takes the lowest
+/// addresses that are long enough; so blocks crowd at the low end, and what is held stays a few per cent above
+/// its high-water mark in use (figures in docs/performance.md). This is address-ordered first fit: Wilson,
+/// Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.
 ///
-/// Free memory goes back to the system, the highest addresses first, when it is above the limit, and when a
-/// request takes fresh memory while what is held is a quarter above the most that was ever in use.
+/// Free memory above the limit goes back to the system, the highest addresses first.
 class LargeBlocks {
  public:
   /// Counts in `counted` what the system gives. Addresses are reserved `range` bytes at a time, less where
@@ -28,7 +47,7 @@ class LargeBlocks {
   /// Returns a block of `take(bytes)`.
   void give(void* block, std::size_t bytes) noexcept;
 
-  /// Gives all that is free back to the system and forgets how much was ever in use.
+  /// Gives all that is free back to the system.
   void trim() noexcept;
   /// The most bytes to keep free (default 4 GiB).
   void set_limit(std::int64_t bytes) noexcept;
@@ -59,7 +78,7 @@ class LargeBlocks {
   const std::int64_t page_, range_;
   std::mutex mutex_;
   Free free_;
-  std::int64_t cached_ = 0, in_use_ = 0, most_in_use_ = 0;
+  std::int64_t cached_ = 0;
   std::int64_t limit_ = std::int64_t{4} << 30;
 };
 

@@ -150,35 +150,6 @@ TEST_CASE("large blocks: trim gives back all that is free, and its contents") {
   CHECK(pool.held() == 4 * mib);
 }
 
-TEST_CASE("large blocks: what is held stays within a quarter above the most that was ever in use") {
-  Blocks pool;
-  char* low = pool.take(8);
-  char* between = pool.take(1);
-  char* high = pool.take(16);
-  pool.give(low, 8);
-  pool.give(high, 16);
-  const auto most = static_cast<std::int64_t>(25 * mib);
-  SUBCASE("while that is much, free blocks stay") {
-    CHECK(pool.take(20) == high);
-    CHECK(pool.held() == 29 * mib);
-  }
-  SUBCASE("above it, they go as far as must be") {
-    CHECK(pool.take(24) == high);
-    CHECK(pool.held() == most + most / 4);
-    CHECK(pool.counted.peak() == most + most / 4);
-    const auto before = pool.counted.allocations();
-    CHECK(pool.take(6) == low);
-    CHECK(pool.counted.allocations() == before);
-  }
-  SUBCASE("trim forgets the most") {
-    pool.blocks.trim();
-    pool.give(pool.take(8), 8);
-    CHECK(pool.take(10) == high);
-    CHECK(pool.held() == 11 * mib + 11 * mib / 4);
-  }
-  CHECK(between);
-}
-
 TEST_CASE("large blocks: steps that are alike take nothing from the system") {
   Blocks pool;
   const auto step = [&] {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -100,6 +101,24 @@ TEST_CASE("memory: a larger block takes the place of a smaller one") {
   CHECK(memory::stats().system_bytes - held <= std::int64_t{31} << 20);
   memory::trim();
   CHECK(memory::stats().system_bytes <= held);
+}
+
+TEST_CASE("memory: a thread's cache above its limit gives half back, not all") {
+  memory::trim();
+  const std::int64_t held = memory::stats().cached_bytes, mib = 1 << 20;
+  std::vector<void*> blocks(800);
+  for (void*& block : blocks) block = memory::allocate(1 << 18);
+  std::int64_t most = 0, least_after = 128 * mib;
+  for (void* block : blocks) {
+    memory::deallocate(block, 1 << 18);
+    const std::int64_t cached = memory::stats().cached_bytes - held;
+    most = std::max(most, cached);
+    if (most > 127 * mib) least_after = std::min(least_after, cached);
+  }
+  CHECK(most <= 128 * mib);
+  CHECK(least_after >= 64 * mib);
+  memory::trim();
+  CHECK(memory::stats().cached_bytes <= held);
 }
 
 TEST_CASE("memory: steps that are alike ask the system for nothing, whatever their blocks") {
