@@ -18,9 +18,9 @@ struct Softmax {
   template <class T>
   static constexpr auto row_backward = kernels::row_softmax_backward<T>;
   template <class T>
-  static constexpr auto columns = kernels::column_softmax<T>;
+  static constexpr auto columns = kernels::column_softmax<T, false>;
   template <class T>
-  static constexpr auto columns_backward = kernels::column_softmax_backward<T>;
+  static constexpr auto columns_backward = kernels::column_softmax_backward<T, false>;
 };
 
 struct LogSoftmax {
@@ -30,9 +30,9 @@ struct LogSoftmax {
   template <class T>
   static constexpr auto row_backward = kernels::row_log_softmax_backward<T>;
   template <class T>
-  static constexpr auto columns = kernels::column_log_softmax<T>;
+  static constexpr auto columns = kernels::column_softmax<T, true>;
   template <class T>
-  static constexpr auto columns_backward = kernels::column_log_softmax_backward<T>;
+  static constexpr auto columns_backward = kernels::column_softmax_backward<T, true>;
 };
 
 /// Calls row(i) for each row of blocks [outer, size, 1], or columns(i, j, n) for columns j … j + n of each
@@ -45,7 +45,7 @@ void each_row_or_columns(const Blocks& b, const Row& row, const Columns& columns
     });
     return;
   }
-  constexpr std::int64_t width = kernels::widest_columns;
+  constexpr std::int64_t width = kernels::most_columns;
   const std::int64_t strips = (b.inner + width - 1) / width;
   detail::parallel_rows(b.outer * strips, b.size * width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k) {
