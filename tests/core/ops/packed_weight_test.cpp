@@ -60,6 +60,12 @@ TEST_CASE("packed: the packed form of a weight is dropped when the weight change
   }
 }
 
+TEST_CASE("packed: a view without a unit stride is packed as its copy would be") {
+  const Tensor every_other = arange(4 * 6, float32).reshape({4, 3, 2}).select(2, 1);  // strides 6 and 2
+  CHECK(column_sums(every_other) == column_sums(every_other.contiguous()));
+  CHECK(column_sums(every_other.t()) == column_sums(every_other.t().contiguous()));
+}
+
 TEST_CASE("packed: a matrix that repeats one row or one column") {
   const Tensor row = arange(50, float32).reshape({1, 50}).expand({70, 50});
   const Tensor column = row.t();
