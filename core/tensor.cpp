@@ -182,51 +182,28 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
         op_name());
   check(!wanted || is_floating(dtype()), "set_requires_grad: dtype {} has no gradient; use .to(float32)",
         name(dtype()));
-  check(!wanted || impl().base || is_contiguous(),
+  check(!wanted || is_contiguous(),
         "set_requires_grad: a leaf is contiguous, not a view of shape {} with strides {}; use .clone(), or "
         "mark "
         "the tensor it is a view of",
         shape(), strides());
-  (impl().base ? *impl().base : impl()).requires_grad = wanted;
+  impl().requires_grad = wanted;
   return *this;
 }
 
-Tensor Tensor::grad() const {
-  if (!impl().base) return impl().grad ? Tensor(impl().grad) : Tensor();
-  const TensorImpl& owner = *impl().base;
-  detail::check_not_converted("grad", owner, dtype());
-  if (!owner.grad) return {};
-  return detail::make_view(owner.grad->storage, dtype(), shape(), strides(),
-                           owner.grad->offset + impl().offset - owner.offset);
-}
+Tensor Tensor::grad() const { return impl().grad ? Tensor(impl().grad) : Tensor(); }
 
 void Tensor::set_grad(const Tensor& grad) {
   check(grad.shape() == shape() && grad.dtype() == dtype(),
         "set_grad: the gradient is {} {}, the tensor {} {}", name(grad.dtype()), grad.shape(), name(dtype()),
         shape());
-  if (!impl().base) {
-    impl().grad = grad.detach().contiguous().clone().ref();
-    return;
-  }
-  TensorImpl& owner = *impl().base;
-  detail::check_not_converted("set_grad", owner, dtype());
-  if (!owner.grad) owner.grad = zeros(owner.shape, owner.dtype).ref();
-  this->grad().copy_(grad);
+  impl().grad = grad.detach().contiguous().clone().ref();
 }
 
-void Tensor::zero_grad() { (impl().base ? *impl().base : impl()).grad = nullptr; }
+void Tensor::zero_grad() { impl().grad = nullptr; }
 
 Tensor Tensor::detach() const {
   return detail::make_view(impl().storage, dtype(), shape(), strides(), impl().offset);
-}
-
-Tensor Tensor::part(const Tensor& view) const {
-  check(is_leaf() && !impl().base, "part: only a leaf has parts");
-  check(is_contiguous(), "part: the leaf of shape {} must be contiguous", shape());
-  check(view.impl().storage == impl().storage, "part: the view is of another tensor");
-  Tensor part = view.detach();
-  part.impl().base = impl_;
-  return part;
 }
 
 }  // namespace rill

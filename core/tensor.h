@@ -58,7 +58,6 @@ struct TensorImpl : RefCounted {
   Ref<Storage> storage;
   Ref<Node> node;  ///< the op that made it, if recorded
   Ref<TensorImpl> grad;
-  Ref<TensorImpl> base;  ///< for a part: the leaf that owns numbers and gradient
   Hooks* hooks = nullptr;
   std::atomic<Backward*> pass{nullptr};  ///< of a leaf: the backward pass that owns `grad` until it ends
 
@@ -132,13 +131,12 @@ class Tensor {
 
   // --- autograd
   /// True for a leaf that wants its gradient and for every result computed from one.
-  bool requires_grad() const { return impl().node || leaf_impl().requires_grad; }
+  bool requires_grad() const { return impl().node || impl().requires_grad; }
   /// Marks a leaf: backward() will fill grad(). Only floating dtypes and contiguous tensors; a result of an
-  /// op cannot be marked. → *this. Of a part: of the whole array it belongs to, as for the gates of a RAU.
+  /// op cannot be marked. → *this.
   Tensor& set_requires_grad(bool wanted = true);
   bool is_leaf() const { return !impl().node; }
-  /// The accumulated gradient; undefined before the first backward(). Of a part: the same view of its base's
-  /// gradient.
+  /// The accumulated gradient, contiguous; undefined before the first backward().
   Tensor grad() const;
   /// Makes a copy of `grad` the gradient; throws unless shape and dtype are this tensor's.
   void set_grad(const Tensor& grad);
@@ -158,11 +156,6 @@ class Tensor {
   /// without a backward pass, or on a leaf, that is a cycle that is never freed: hold detach() instead, which
   /// shares the data alone.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
-  /// For a layer that stores several parameters in one array: `view` (a view of the leaf *this*) as a leaf of
-  /// its own whose gradient is the same view of this leaf's gradient.
-  Tensor part(const Tensor& view) const;
-  /// The leaf a part belongs to; *this* when it is no part.
-  Tensor base() const { return impl().base ? Tensor(impl().base) : *this; }
   const char* op_name() const noexcept { return impl_ && impl_->node ? impl_->node->name : ""; }
 
   // --- copies and views (recorded; documented with the ops in ops.h)
@@ -208,7 +201,6 @@ class Tensor {
     check(is_contiguous(), "span: a view of shape {} with strides {} is not contiguous; use .contiguous()",
           shape(), strides());
   }
-  const TensorImpl& leaf_impl() const { return impl().base ? *impl().base : impl(); }
 
   Ref<TensorImpl> impl_;
 };

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <rill/optim/kernels/update.h>
+
 namespace rill::optim {
 
 Adadelta::Adadelta(Parameters params, Options options)
@@ -19,13 +21,11 @@ Adadelta::Adadelta(std::vector<Group> groups) : Optimizer("Adadelta") {
   finish_groups();
 }
 
-void Adadelta::update(double scale) {
-  const auto coefficients = [&](const Parameter& p) {
-    const Options& o = options_[static_cast<std::size_t>(p.group)];
-    return kernels::AdadeltaCoefficients{
-        .scale = scale, .decay = o.weight_decay, .lr = lr(p.group), .rho = o.rho, .eps = o.eps};
-  };
-  apply(coefficients, []<class T>(const auto& c, const kernels::Arrays<T>& a) { kernels::adadelta(c, a); });
+Optimizer::Update Adadelta::update(const Parameter& p, double scale) const {
+  const Options& o = options_[static_cast<std::size_t>(p.group)];
+  const kernels::AdadeltaCoefficients c{
+      .scale = scale, .decay = o.weight_decay, .lr = lr(p.group), .rho = o.rho, .eps = o.eps};
+  return [c](const auto& arrays) { kernels::adadelta(c, arrays); };
 }
 
 }  // namespace rill::optim

@@ -31,7 +31,7 @@ class Adadelta final : public Optimizer {
   explicit Adadelta(std::vector<Group> groups);
 
  private:
-  void update(double scale) override;
+  Update update(const Parameter& p, double scale) const override;
 
   std::vector<Options> options_;
 };

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <rill/optim/kernels/update.h>
+
 namespace rill::optim {
 
 Adagrad::Adagrad(Parameters params, Options options)
@@ -20,16 +22,14 @@ Adagrad::Adagrad(std::vector<Group> groups) : Optimizer("Adagrad") {
   finish_groups();
 }
 
-void Adagrad::update(double scale) {
-  const auto coefficients = [&](const Parameter& p) {
-    const Options& o = options_[static_cast<std::size_t>(p.group)];
-    return kernels::AdagradCoefficients{
-        .scale = scale,
-        .decay = o.weight_decay,
-        .lr = lr(p.group) / (1 + static_cast<double>(p.steps - 1) * o.lr_decay),
-        .eps = o.eps};
-  };
-  apply(coefficients, []<class T>(const auto& c, const kernels::Arrays<T>& a) { kernels::adagrad(c, a); });
+Optimizer::Update Adagrad::update(const Parameter& p, double scale) const {
+  const Options& o = options_[static_cast<std::size_t>(p.group)];
+  const kernels::AdagradCoefficients c{
+      .scale = scale,
+      .decay = o.weight_decay,
+      .lr = lr(p.group) / (1 + static_cast<double>(p.steps - 1) * o.lr_decay),
+      .eps = o.eps};
+  return [c](const auto& arrays) { kernels::adagrad(c, arrays); };
 }
 
 }  // namespace rill::optim

@@ -33,7 +33,7 @@ class Adagrad final : public Optimizer {
   explicit Adagrad(std::vector<Group> groups);
 
  private:
-  void update(double scale) override;
+  Update update(const Parameter& p, double scale) const override;
 
   std::vector<Options> options_;
 };

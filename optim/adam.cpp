@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include <rill/optim/kernels/update.h>
+
 namespace rill::optim {
 
 Adam::Adam(Parameters params, Options options) : Adam(std::vector<Group>{{std::move(params), options}}) {}
@@ -23,21 +25,19 @@ Adam::Adam(std::string name, const std::vector<Group>& groups, bool decoupled)
   finish_groups();
 }
 
-void Adam::update(double scale) {
-  const auto coefficients = [&](const Parameter& p) {
-    const Options& o = options_[static_cast<std::size_t>(p.group)];
-    const double rate = lr(p.group);
-    const auto t = static_cast<double>(p.steps);
-    return kernels::AdamCoefficients{.scale = scale,
-                                     .decay = decoupled_ ? 0 : o.weight_decay,
-                                     .shrink = decoupled_ ? 1 - rate * o.weight_decay : 1,
-                                     .beta1 = o.betas[0],
-                                     .beta2 = o.betas[1],
-                                     .step_size = rate / (1 - std::pow(o.betas[0], t)),
-                                     .root_scale = 1 / std::sqrt(1 - std::pow(o.betas[1], t)),
-                                     .eps = o.eps};
-  };
-  apply(coefficients, []<class T>(const auto& c, const kernels::Arrays<T>& a) { kernels::adam(c, a); });
+Optimizer::Update Adam::update(const Parameter& p, double scale) const {
+  const Options& o = options_[static_cast<std::size_t>(p.group)];
+  const double rate = lr(p.group);
+  const auto t = static_cast<double>(p.steps);
+  const kernels::AdamCoefficients c{.scale = scale,
+                                    .decay = decoupled_ ? 0 : o.weight_decay,
+                                    .shrink = decoupled_ ? 1 - rate * o.weight_decay : 1,
+                                    .beta1 = o.betas[0],
+                                    .beta2 = o.betas[1],
+                                    .step_size = rate / (1 - std::pow(o.betas[0], t)),
+                                    .root_scale = 1 / std::sqrt(1 - std::pow(o.betas[1], t)),
+                                    .eps = o.eps};
+  return [c](const auto& arrays) { kernels::adam(c, arrays); };
 }
 
 namespace {

@@ -38,7 +38,7 @@ class Adam : public Optimizer {
   Adam(std::string name, const std::vector<Group>& groups, bool decoupled);
 
  private:
-  void update(double scale) override;
+  Update update(const Parameter& p, double scale) const override;
 
   std::vector<Options> options_;
   bool decoupled_;

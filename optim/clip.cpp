@@ -4,45 +4,48 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <unordered_set>
+#include <vector>
 
 #include <rill/core/error.h>
 #include <rill/core/parallel.h>
 #include <rill/optim/kernels/clip.h>
+#include <rill/optim/norm.h>
 
 namespace rill::optim {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// The gradients that there are, each once.
 std::vector<Tensor> gradients_of(const char* op, const Parameters& parameters) {
   std::vector<Tensor> gradients;
+  std::unordered_set<const TensorImpl*> seen;
+  std::size_t index = 0;
   for (const auto& [name, t] : parameters) {
-    check(t.defined(), "{}: parameter {} '{}' is undefined", op, gradients.size(), name);
-    gradients.push_back(t.grad());
+    check(t.defined(), "{}: parameter {} '{}' is undefined", op, index++, name);
+    if (const Tensor g = t.grad(); g.defined() && seen.insert(g.ref().get()).second) gradients.push_back(g);
   }
   return gradients;
 }
 
-/// What one piece adds to the sum (or maximum) that the norm is the root of.
+/// The term that one chunk adds to the sum (or maximum) that the norm is the root of.
 template <class T>
-double piece_norm(std::int64_t n, const T* x, double p) noexcept {
+double chunk_norm(std::int64_t n, const T* x, double p) noexcept {
   if (p == 2) return kernels::sum_squares(n, x);
   if (p == 1) return kernels::sum_abs(n, x);
   return p == infinity ? kernels::max_abs(n, x) : kernels::sum_powers(n, x, p);
 }
 
-/// Calls f(numbers, n) for dense runs that together hold each number of the gradients once, in parallel.
+/// Calls f(elements, n) for all chunks of the gradients, in parallel.
 template <class F>
-void change_gradients(const detail::Runs& runs, std::vector<Tensor>& gradients, const F& f) {
-  for (Tensor& g : gradients) {
-    if (g.defined()) g.impl().storage->bump_version();
-  }
+void change_gradients(const detail::Flat& flat, const std::vector<Tensor>& gradients, const F& f) {
+  for (const Tensor& g : gradients) g.impl().storage->bump_version();
   const FlushDenormals flush;
-  runs.for_each([&](const detail::Piece& piece) {
-    const Tensor& g = gradients[piece.tensor];
-    visit_floating("clip", g.dtype(), [&]<class T>(Type<T>) {
-      f(reinterpret_cast<T*>(detail::address(g, piece.offset)), piece.size);
-    });
+  flat.for_each([&](const detail::Chunk& chunk) {
+    const Tensor& g = gradients[chunk.tensor];
+    visit_floating("clip", g.dtype(),
+                   [&]<class T>(Type<T>) { f(detail::address<T>(g, chunk.offset), chunk.size); });
   });
 }
 
@@ -50,17 +53,16 @@ void change_gradients(const detail::Runs& runs, std::vector<Tensor>& gradients, 
 
 namespace detail {
 
-double norm_of(const Runs& runs, const std::vector<Tensor>& gradients, double norm_type) {
+double norm_of(const Flat& flat, const std::vector<Tensor>& gradients, double norm_type) {
   check(norm_type > 0, "grad_norm: norm_type is {}; it must be above 0", norm_type);
-  std::vector<double> blocks(static_cast<std::size_t>(runs.blocks()), 0.0);
+  std::vector<double> blocks(static_cast<std::size_t>(flat.blocks()), 0.0);
   const FlushDenormals flush;
-  runs.for_each([&](const Piece& piece) {
-    const Tensor& g = gradients[piece.tensor];
+  flat.for_each([&](const Chunk& chunk) {
+    const Tensor& g = gradients[chunk.tensor];
     if (!g.defined()) return;
-    double& sum = blocks[static_cast<std::size_t>(piece.block)];
+    double& sum = blocks[static_cast<std::size_t>(chunk.block)];
     visit_floating("grad_norm", g.dtype(), [&]<class T>(Type<T>) {
-      const double part =
-          piece_norm(piece.size, reinterpret_cast<const T*>(address(g, piece.offset)), norm_type);
+      const double part = chunk_norm(chunk.size, address<const T>(g, chunk.offset), norm_type);
       sum = norm_type == infinity ? (part > sum || part != part ? part : sum) : sum + part;
     });
   });
@@ -80,16 +82,16 @@ double clip_factor(const char* op, double norm, double max_norm) {
 
 double grad_norm(const Parameters& parameters, double norm_type) {
   const std::vector<Tensor> gradients = gradients_of("grad_norm", parameters);
-  return detail::norm_of(detail::Runs::without_repeats(gradients), gradients, norm_type);
+  return detail::norm_of(detail::Flat(gradients), gradients, norm_type);
 }
 
 double clip_grad_norm_(const Parameters& parameters, double max_norm, double norm_type) {
-  std::vector<Tensor> gradients = gradients_of("clip_grad_norm_", parameters);
-  const auto runs = detail::Runs::without_repeats(gradients);
-  const double norm = detail::norm_of(runs, gradients, norm_type);
+  const std::vector<Tensor> gradients = gradients_of("clip_grad_norm_", parameters);
+  const detail::Flat flat(gradients);
+  const double norm = detail::norm_of(flat, gradients, norm_type);
   const double factor = detail::clip_factor("clip_grad_norm_", norm, max_norm);
   if (std::isfinite(norm) && factor < 1) {
-    change_gradients(runs, gradients, [factor]<class T>(T* x, std::int64_t n) {
+    change_gradients(flat, gradients, [factor]<class T>(T* x, std::int64_t n) {
       kernels::scale_in_place(n, x, static_cast<T>(factor));
     });
   }
@@ -98,11 +100,10 @@ double clip_grad_norm_(const Parameters& parameters, double max_norm, double nor
 
 void clip_grad_value_(const Parameters& parameters, double clip_value) {
   check(clip_value >= 0, "clip_grad_value_: clip_value is {}; it must be at least 0", clip_value);
-  std::vector<Tensor> gradients = gradients_of("clip_grad_value_", parameters);
-  change_gradients(detail::Runs::without_repeats(gradients), gradients,
-                   [clip_value]<class T>(T* x, std::int64_t n) {
-                     kernels::clamp_in_place(n, x, static_cast<T>(clip_value));
-                   });
+  const std::vector<Tensor> gradients = gradients_of("clip_grad_value_", parameters);
+  change_gradients(detail::Flat(gradients), gradients, [clip_value]<class T>(T* x, std::int64_t n) {
+    kernels::clamp_in_place(n, x, static_cast<T>(clip_value));
+  });
 }
 
 }  // namespace rill::optim

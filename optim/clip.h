@@ -1,10 +1,7 @@
 /// Clipping of gradients by their norm and by value.
 #pragma once
 
-#include <vector>
-
 #include <rill/optim/parameters.h>
-#include <rill/optim/runs.h>
 
 #pragma GCC visibility push(default)
 
@@ -13,8 +10,7 @@ namespace rill::optim {
 /// The norm of all gradients as one vector: (Σ |g|^p)^(1/p) with p = norm_type, or max |g| for infinity.
 ///
 /// Summed in double, in an order that depends on the sizes alone, on several threads. Parameters without a
-/// gradient are passed over, and every number counts once: a tensor may be listed twice, or as views of one
-/// array. Throws unless norm_type > 0.
+/// gradient are passed over, and one that is listed twice counts once. Throws unless norm_type > 0.
 double grad_norm(const Parameters& parameters, double norm_type = 2);
 
 /// Scales all gradients by min(1, max_norm / (norm + 1e-6)) and returns the norm they had.
@@ -24,19 +20,10 @@ double grad_norm(const Parameters& parameters, double norm_type = 2);
 /// (PyTorch's torch.nn.utils.clip_grad_norm_.)
 double clip_grad_norm_(const Parameters& parameters, double max_norm, double norm_type = 2);
 
-/// Brings every number of the gradients into [-clip_value, clip_value]; NaN stays. Throws unless clip_value
+/// Brings every element of the gradients into [-clip_value, clip_value]; NaN stays. Throws unless clip_value
 /// >= 0.
 void clip_grad_value_(const Parameters& parameters, double clip_value);
 
-namespace detail {
-
-/// The norm of `gradients` along `runs`; undefined ones are passed over.
-double norm_of(const Runs& runs, const std::vector<Tensor>& gradients, double norm_type);
-
-/// min(1, max_norm / (norm + 1e-6)); throws unless max_norm >= 0.
-double clip_factor(const char* op, double norm, double max_norm);
-
-}  // namespace detail
 }  // namespace rill::optim
 
 #pragma GCC visibility pop

@@ -2,29 +2,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <rill/core/io/checkpoint.h>
 #include <rill/core/parallel.h>
-#include <rill/optim/clip.h>
+#include <rill/optim/flat.h>
+#include <rill/optim/kernels/update.h>
+#include <rill/optim/norm.h>
 
 namespace rill::optim {
 namespace {
 
-/// A tensor of t's shape and dtype without gaps whose dimensions lie in memory as those of t do.
-Tensor dense_like(const Tensor& t) {
-  const Tensor numbers = empty({t.numel()}, t.dtype());
-  return rill::detail::make_view(numbers.ref()->storage, t.dtype(), t.shape(),
-                                 detail::dense_strides(t.shape(), t.strides()), 0);
-}
-
-/// Whether element i of both lies at the same distance from element 0.
-bool same_layout(const Tensor& a, const Tensor& b) {
-  for (int d = 0; d < a.dim(); ++d) {
-    if (a.shape()[d] != 1 && a.strides()[d] != b.strides()[d]) return false;
+/// Two tensors of a list that share elements.
+std::optional<std::pair<std::size_t, std::size_t>> overlap(const std::vector<Tensor>& tensors) {
+  using Span = std::tuple<const Storage*, std::int64_t, std::size_t>;  // storage, first element, index
+  std::vector<Span> spans;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TensorImpl& t = tensors[i].impl();
+    if (t.numel > 0) spans.emplace_back(t.storage.get(), t.offset, i);
   }
-  return true;
+  std::sort(spans.begin(), spans.end());
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    const auto& [storage, first, index] = spans[i];
+    const auto& [previous_storage, previous_first, previous] = spans[i - 1];
+    if (storage == previous_storage && first < previous_first + tensors[previous].numel()) {
+      return std::minmax(previous, index);
+    }
+  }
+  return std::nullopt;
 }
 
 Tensor scalar_of(std::int64_t value) { return tensor({value}, Shape{}); }
@@ -57,8 +65,7 @@ void Optimizer::add_group(const Parameters& parameters, double lr, const StateSp
     Parameter p{.name = label, .group = group, .steps = 0, .state = {}};
     for (std::size_t k = 0; k < p.state.size(); ++k) {
       if (spec.names[k] == nullptr) continue;
-      p.state[k] = dense_like(t);
-      p.state[k].fill_(spec.initial);
+      p.state[k] = full(t.shape(), spec.initial, t.dtype());
     }
     tensors_.push_back(t);
     parameters_.push_back(std::move(p));
@@ -72,8 +79,7 @@ void Optimizer::finish_groups() {
     if (p.group > 0 && names.contains(p.name)) p.name = fmt::format("{}.{}", p.group, p.name);
     check(names.insert(p.name).second, "{}: two parameters are named '{}'", name_, p.name);
   }
-  runs_ = detail::Runs(tensors_);
-  if (const auto shared = runs_.overlap(tensors_)) {
+  if (const auto shared = overlap(tensors_)) {
     fail("{}: parameters '{}' and '{}' share elements; list each element once", name_,
          parameters_[shared->first].name, parameters_[shared->second].name);
   }
@@ -81,66 +87,70 @@ void Optimizer::finish_groups() {
 
 void Optimizer::gather_gradients() {
   gradients_.assign(tensors_.size(), Tensor());
-  copied_.assign(tensors_.size(), false);
   bool any = false;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    Tensor g = tensors_[i].grad();
+    const Tensor& t = tensors_[i];
+    const Tensor g = t.grad();
     if (!g.defined()) continue;
     for (const Tensor& state : parameters_[i].state) {
-      check(
-          !state.defined() || (state.dtype() == tensors_[i].dtype() && state.shape() == tensors_[i].shape()),
-          "{}: parameter '{}' is {} {} now and was {} {} when the optimiser was made; make the optimiser "
-          "after "
-          "to()",
-          name_, parameters_[i].name, rill::name(tensors_[i].dtype()), tensors_[i].shape(),
-          rill::name(state.dtype()), state.shape());
+      check(!state.defined() || (state.dtype() == t.dtype() && state.shape() == t.shape()),
+            "{}: parameter '{}' is {} {} now and was {} {} when the optimiser was made; make the optimiser "
+            "after to()",
+            name_, parameters_[i].name, rill::name(t.dtype()), t.shape(), rill::name(state.dtype()),
+            state.shape());
     }
-    check(g.dtype() == tensors_[i].dtype() && g.shape() == tensors_[i].shape(),
+    check(g.dtype() == t.dtype() && g.shape() == t.shape(),
           "{}: the gradient of parameter '{}' is {} {}, the parameter {} {}", name_, parameters_[i].name,
-          rill::name(g.dtype()), g.shape(), rill::name(tensors_[i].dtype()), tensors_[i].shape());
+          rill::name(g.dtype()), g.shape(), rill::name(t.dtype()), t.shape());
     any = true;
-    if (!same_layout(g, tensors_[i])) {
-      copied_[i] = true;
-      g = dense_like(tensors_[i]).copy_(g);
-    }
-    gradients_[i] = std::move(g);
+    gradients_[i] = g;
   }
   check(any, "{}: no parameter has a gradient; call backward() on a loss that depends on them before a step",
         name_);
 }
 
-void Optimizer::run(double scale) {
+void Optimizer::run(const detail::Flat& flat, double scale) {
   const FlushDenormals flush;
+  std::vector<Update> updates(tensors_.size());
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (!gradients_[i].defined()) continue;
     ++parameters_[i].steps;
+    updates[i] = update(parameters_[i], scale);
     tensors_[i].impl().storage->bump_version();
   }
-  update(scale);
-  gradients_.clear();
-}
-
-void Optimizer::for_each_piece(const std::function<void(const detail::Piece&)>& f) {
-  runs_.for_each([&](const detail::Piece& piece) {
-    if (gradients_[piece.tensor].defined()) f(piece);
+  flat.for_each([&](const detail::Chunk& chunk) {
+    const Tensor& gradient = gradients_[chunk.tensor];
+    if (!gradient.defined()) return;
+    visit_floating("step", gradient.dtype(), [&]<class T>(Type<T>) {
+      kernels::Arrays<T> arrays{.n = chunk.size,
+                                .param = detail::address<T>(tensors_[chunk.tensor], chunk.offset),
+                                .grad = detail::address<T>(gradient, chunk.offset)};
+      const auto& state = parameters_[chunk.tensor].state;
+      for (std::size_t k = 0; k < state.size(); ++k) {
+        if (state[k].defined()) arrays.state[k] = detail::address<T>(state[k], chunk.offset);
+      }
+      updates[chunk.tensor](arrays);
+    });
   });
+  gradients_.clear();
 }
 
 void Optimizer::step() {
   gather_gradients();
-  run(1);
+  run(detail::Flat(tensors_), 1);
 }
 
 ClippedStep Optimizer::step_clipped(double max_norm, double norm_type) {
   gather_gradients();
-  const double norm = detail::norm_of(runs_, gradients_, norm_type);
+  const detail::Flat flat(tensors_);
+  const double norm = detail::norm_of(flat, gradients_, norm_type);
   const double factor = detail::clip_factor("step_clipped", norm, max_norm);
   if (!std::isfinite(norm)) {
     ++skipped_steps_;
     gradients_.clear();
     return {.norm = norm, .applied = false};
   }
-  run(factor);
+  run(flat, factor);
   return {.norm = norm, .applied = true};
 }
 

@@ -1,4 +1,4 @@
-/// What all optimisers share: parameters in groups, their state, the walk over every number.
+/// The base of all optimisers: parameters in groups, their state, the pass that updates them.
 ///
 ///   optim::Adam adam(model.parameters(), {.lr = 1e-3});
 ///   for (…) {
@@ -24,13 +24,20 @@
 #include <vector>
 
 #include <rill/core/io/safetensors.h>
-#include <rill/optim/kernels/update.h>
 #include <rill/optim/parameters.h>
-#include <rill/optim/runs.h>
 
 #pragma GCC visibility push(default)
 
+namespace rill::kernels {
+template <class T>
+struct Arrays;
+}
+
 namespace rill::optim {
+
+namespace detail {
+class Flat;
+}
 
 /// Parameters with options of their own.
 template <class Options>
@@ -58,7 +65,7 @@ class Optimizer {
   void step();
   /// The same with the gradients scaled by min(1, max_norm / (norm + 1e-6)), norm being that of all gradients
   /// in the `norm_type` sense of grad_norm. A step whose norm is not finite is skipped and counted. The
-  /// gradients themselves stay as they are: scaling is part of the one pass over all numbers.
+  /// gradients themselves stay as they are: scaling is part of the one pass over all elements.
   ClippedStep step_clipped(double max_norm, double norm_type = 2);
   /// How many steps were skipped so far.
   std::int64_t skipped_steps() const noexcept { return skipped_steps_; }
@@ -90,11 +97,10 @@ class Optimizer {
  protected:
   /// A parameter as a formula needs it.
   struct Parameter {
-    std::string name;        ///< full name
-    int group = 0;           ///< index of its group
-    std::int64_t steps = 0;  ///< updates, the running one included
-    std::array<Tensor, 3>
-        state;  ///< as dense in memory as can be, in the order of the parameter's dimensions there
+    std::string name;             ///< full name
+    int group = 0;                ///< index of its group
+    std::int64_t steps = 0;       ///< updates, the running one included
+    std::array<Tensor, 3> state;  ///< of the parameter's shape
   };
   /// The state tensors of one group: names for the slots of `Parameter::state` (null: none) and the value
   /// they begin with.
@@ -108,29 +114,39 @@ class Optimizer {
 
   /// Called by constructors, for each group. Throws on what is no parameter.
   void add_group(const Parameters& parameters, double lr, const StateSpec& spec);
-  /// Called by constructors at their end; throws when two parameters share numbers.
+  /// Called by constructors at their end; throws when two parameters share elements.
   void finish_groups();
   /// Throws "Adam: eps is -1; it must be at least 0" unless ok.
   void check_option(bool ok, const char* option, double value, const char* range) const;
   /// Throws unless the value is finite and at least 0.
   void check_not_negative(const char* option, double value) const;
 
-  /// For each parameter with a gradient: works out `coefficients(parameter)` and runs `kernel(coefficients,
-  /// arrays)` over all its numbers, for Arrays<float> or Arrays<double>.
-  template <class Coefficients, class Kernel>
-  void apply(const Coefficients& coefficients, const Kernel& kernel);
+  /// The update of one parameter: a kernel of the arithmetic of float and double with its coefficients.
+  class Update {
+   public:
+    Update() = default;
+    /// `kernel(arrays)` updates n elements, for kernels::Arrays<float> and kernels::Arrays<double>.
+    template <class Kernel>
+    Update(Kernel kernel)
+        : of_float_([kernel](const kernels::Arrays<float>& arrays) { kernel(arrays); }),
+          of_double_([kernel](const kernels::Arrays<double>& arrays) { kernel(arrays); }) {}
+
+    void operator()(const kernels::Arrays<float>& arrays) const { of_float_(arrays); }
+    void operator()(const kernels::Arrays<double>& arrays) const { of_double_(arrays); }
+
+   private:
+    std::function<void(const kernels::Arrays<float>&)> of_float_;
+    std::function<void(const kernels::Arrays<double>&)> of_double_;
+  };
 
  private:
-  /// Calls apply; the gradients are to be multiplied by `scale`.
-  virtual void update(double scale) = 0;
+  /// The update of a parameter whose gradient is to be multiplied by `scale`.
+  virtual Update update(const Parameter& parameter, double scale) const = 0;
 
   /// The tensors of a state in the order of state(); throws unless it fits.
   std::vector<Tensor> matched_state(const NamedTensors& state) const;
   void gather_gradients();
-  void run(double scale);
-  void for_each_piece(const std::function<void(const detail::Piece&)>& f);
-  template <class T>
-  kernels::Arrays<T> arrays(const detail::Piece& piece) const;
+  void run(const detail::Flat& flat, double scale);
 
   std::string name_;
   std::vector<double> lrs_;
@@ -138,41 +154,8 @@ class Optimizer {
   std::vector<Tensor> tensors_;        // the parameters
   std::vector<Parameter> parameters_;  // likewise
   std::vector<Tensor> gradients_;      // of the running step; undefined where there is none
-  std::vector<bool> copied_;           // gradient i is a copy with the layout of the state
-  detail::Runs runs_;
   std::int64_t skipped_steps_ = 0;
 };
-
-template <class T>
-kernels::Arrays<T> Optimizer::arrays(const detail::Piece& piece) const {
-  const std::size_t i = piece.tensor;
-  const std::int64_t dense = piece.start - runs_.start(i);  // where the piece lies in what has no gaps
-  const auto at = [](const Tensor& t, std::int64_t offset) {
-    return reinterpret_cast<T*>(detail::address(t, offset));
-  };
-  kernels::Arrays<T> a{.n = piece.size,
-                       .param = at(tensors_[i], piece.offset),
-                       .grad = at(gradients_[i], copied_[i] ? dense : piece.offset)};
-  for (std::size_t k = 0; k < a.state.size(); ++k) {
-    if (const Tensor& t = parameters_[i].state[k]; t.defined()) a.state[k] = at(t, dense);
-  }
-  return a;
-}
-
-template <class Coefficients, class Kernel>
-void Optimizer::apply(const Coefficients& coefficients, const Kernel& kernel) {
-  std::vector<decltype(coefficients(parameters_[0]))> of(parameters_.size());
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    if (gradients_[i].defined()) of[i] = coefficients(parameters_[i]);
-  }
-  for_each_piece([&](const detail::Piece& piece) {
-    if (tensors_[piece.tensor].dtype() == float32) {
-      kernel(of[piece.tensor], arrays<float>(piece));
-    } else {
-      kernel(of[piece.tensor], arrays<double>(piece));
-    }
-  });
-}
 
 }  // namespace rill::optim
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <rill/optim/kernels/update.h>
+
 namespace rill::optim {
 
 RMSprop::RMSprop(Parameters params, Options options)
@@ -22,17 +24,15 @@ RMSprop::RMSprop(std::vector<Group> groups) : Optimizer("RMSprop") {
   finish_groups();
 }
 
-void RMSprop::update(double scale) {
-  const auto coefficients = [&](const Parameter& p) {
-    const Options& o = options_[static_cast<std::size_t>(p.group)];
-    return kernels::RmspropCoefficients{.scale = scale,
-                                        .decay = o.weight_decay,
-                                        .lr = lr(p.group),
-                                        .alpha = o.alpha,
-                                        .eps = o.eps,
-                                        .momentum = o.momentum};
-  };
-  apply(coefficients, []<class T>(const auto& c, const kernels::Arrays<T>& a) { kernels::rmsprop(c, a); });
+Optimizer::Update RMSprop::update(const Parameter& p, double scale) const {
+  const Options& o = options_[static_cast<std::size_t>(p.group)];
+  const kernels::RmspropCoefficients c{.scale = scale,
+                                       .decay = o.weight_decay,
+                                       .lr = lr(p.group),
+                                       .alpha = o.alpha,
+                                       .eps = o.eps,
+                                       .momentum = o.momentum};
+  return [c](const auto& arrays) { kernels::rmsprop(c, arrays); };
 }
 
 }  // namespace rill::optim

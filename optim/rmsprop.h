@@ -34,7 +34,7 @@ class RMSprop final : public Optimizer {
   explicit RMSprop(std::vector<Group> groups);
 
  private:
-  void update(double scale) override;
+  Update update(const Parameter& p, double scale) const override;
 
   std::vector<Options> options_;
 };

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include <rill/optim/kernels/update.h>
+
 namespace rill::optim {
 
 SGD::SGD(Parameters params, Options options) : SGD(std::vector<Group>{{std::move(params), options}}) {}
@@ -22,18 +24,16 @@ SGD::SGD(std::vector<Group> groups) : Optimizer("SGD") {
   finish_groups();
 }
 
-void SGD::update(double scale) {
-  const auto coefficients = [&](const Parameter& p) {
-    const Options& o = options_[static_cast<std::size_t>(p.group)];
-    const bool first = p.steps == 1;
-    return kernels::SgdCoefficients{.scale = scale,
-                                    .decay = o.weight_decay,
-                                    .lr = lr(p.group),
-                                    .momentum = first ? 0 : o.momentum,
-                                    .keep = first ? 1 : 1 - o.dampening,
-                                    .nesterov_momentum = o.nesterov ? o.momentum : 0};
-  };
-  apply(coefficients, []<class T>(const auto& c, const kernels::Arrays<T>& a) { kernels::sgd(c, a); });
+Optimizer::Update SGD::update(const Parameter& p, double scale) const {
+  const Options& o = options_[static_cast<std::size_t>(p.group)];
+  const bool first = p.steps == 1;
+  const kernels::SgdCoefficients c{.scale = scale,
+                                   .decay = o.weight_decay,
+                                   .lr = lr(p.group),
+                                   .momentum = first ? 0 : o.momentum,
+                                   .keep = first ? 1 : 1 - o.dampening,
+                                   .nesterov_momentum = o.nesterov ? o.momentum : 0};
+  return [c](const auto& arrays) { kernels::sgd(c, arrays); };
 }
 
 }  // namespace rill::optim

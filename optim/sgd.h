@@ -33,7 +33,7 @@ class SGD final : public Optimizer {
   explicit SGD(std::vector<Group> groups);
 
  private:
-  void update(double scale) override;
+  Update update(const Parameter& p, double scale) const override;
 
   std::vector<Options> options_;
 };

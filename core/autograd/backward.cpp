@@ -95,13 +95,6 @@ void Backward::deliver(Edge& edge, const Tensor& gradient) {
       out.grad = gradient;
       return;
     }
-  } else if (!edge.leaf->base) {
-    detail::check_not_converted("backward", *edge.leaf, edge.dtype);
-    Tensor& target = leaf_target(*edge.leaf);
-    if (target.defined()) {
-      target.add_(gradient);
-      return;
-    }
   }
   Slot s = slot(edge);
   if (s.beta == 0) {
@@ -117,21 +110,15 @@ void Backward::start(Edge& root, const Tensor& gradient) {
   hold(root, true);
 }
 
-/// Makes a gradient that nobody else holds that of a leaf without one, if it has the leaf's layout.
+/// Makes a contiguous gradient that nobody else holds that of a leaf without one.
 bool Backward::adopt(Edge& edge, Tensor& gradient) {
   if (!edge.leaf) return false;
   TensorImpl& leaf = *edge.leaf;
-  TensorImpl& owner = leaf.base ? *leaf.base : leaf;
-  const TensorImpl& given = gradient.impl();
-  const bool exclusive = held_once(given) && given.numel == owner.numel;
-  const bool same_layout =
-      leaf.base ? given.strides == leaf.strides && leaf.offset == owner.offset : given.contiguous;
-  detail::check_not_converted("backward", owner, edge.dtype);
-  if (!exclusive || !same_layout) return false;
-  Tensor& target = leaf_target(owner);
+  check_not_converted(leaf, edge.dtype);
+  if (!held_once(gradient.impl()) || !gradient.impl().contiguous) return false;
+  Tensor& target = leaf_target(leaf);
   if (target.defined()) return false;
-  target = leaf.base ? detail::make_view(given.storage, owner.dtype, owner.shape, owner.strides, 0)
-                     : std::move(gradient);
+  target = std::move(gradient);
   return true;
 }
 
@@ -141,8 +128,7 @@ void Backward::check_finite(Node& node) {
     Tensor grad;
     if (edge.node) grad = edge.node->output_slots()[edge.output].grad;
     if (edge.leaf) {
-      TensorImpl& leaf = edge.leaf->base ? *edge.leaf->base : *edge.leaf;
-      if (leaf.pass.load(std::memory_order_relaxed)) grad = leaf_target(leaf);
+      if (edge.leaf->pass.load(std::memory_order_relaxed)) grad = leaf_target(*edge.leaf);
     }
     if (!grad.defined()) continue;
     check(!detail::has_nonfinite(grad),

@@ -31,27 +31,23 @@ Tensor& Backward::leaf_target(TensorImpl& leaf) {
   return leaf.hooked ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
 }
 
-void detail::check_not_converted(const char* name, const TensorImpl& owner, DType recorded) {
-  check(owner.dtype == recorded,
-        "{}: a leaf of shape {} was converted from {} to {} since; take the parameter from the module again "
+/// Throws when a leaf's elements have another dtype than the op recorded: Module::to came between.
+void Backward::check_not_converted(const TensorImpl& leaf, DType recorded) {
+  check(leaf.dtype == recorded,
+        "backward: a leaf of shape {} was converted from {} to {} since; take the parameter from the module "
+        "again "
         "and run forward again",
-        name, owner.shape, rill::name(recorded), rill::name(owner.dtype));
+        leaf.shape, name(recorded), name(leaf.dtype));
 }
 
 Slot Backward::leaf_slot(const Edge& edge) {
   TensorImpl& leaf = *edge.leaf;
-  TensorImpl& owner = leaf.base ? *leaf.base : leaf;
-  detail::check_not_converted("backward", owner, edge.dtype);
-  Tensor& target = leaf_target(owner);
+  check_not_converted(leaf, edge.dtype);
+  Tensor& target = leaf_target(leaf);
   const bool fresh = !target.defined();
-  const bool whole = leaf.numel == owner.numel;
-  if (fresh) target = whole ? empty(owner.shape, owner.dtype) : zeros(owner.shape, owner.dtype);
+  if (fresh) target = empty(leaf.shape, leaf.dtype);
   target.impl().storage->bump_version();
-  const double beta = fresh && whole ? 0 : 1;
-  if (!leaf.base) return {target, beta};
-  return {detail::make_view(target.impl().storage, leaf.dtype, leaf.shape, leaf.strides,
-                            target.impl().offset + leaf.offset - owner.offset),
-          beta};
+  return {target, fresh ? 0.0 : 1.0};
 }
 
 /// Runs the hooks of the leaves that this pass owns, and gives the leaves up.

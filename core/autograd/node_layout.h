@@ -55,8 +55,6 @@ static_assert(alignof(OutputSlot) <= sizeof(Node) && sizeof(Node) % alignof(Outp
 constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noexcept {
   return (sizeof(Node) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge) + 15) / 16 * 16;
 }
-/// Throws when a leaf's elements have another dtype than the op `name` recorded: Module::to came between.
-void check_not_converted(const char* name, const TensorImpl& owner, DType recorded);
 /// Drops what a node needed to run backward, and its hooks; its header and output slots stay.
 void release_node(Node& node) noexcept;
 /// Whether several elements share memory, as in an expanded tensor.

@@ -53,6 +53,7 @@ class Backward {
   bool claim(TensorImpl& leaf);
   Tensor& leaf_target(TensorImpl& leaf);
   Slot leaf_slot(const Edge& edge);
+  static void check_not_converted(const TensorImpl& leaf, DType recorded);
   static void clear_outputs(Node& node) noexcept;
   void run_node(Node& node);
   void check_finite(Node& node);

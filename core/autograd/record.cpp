@@ -106,7 +106,7 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
   check(inputs.size() <= UINT16_MAX && bytes <= UINT32_MAX, "{}: {} inputs are too many for one op", name,
         inputs.size());
   for (const Tensor& y : outputs) {
-    check(!y.impl().node && !y.impl().requires_grad && !y.impl().base,
+    check(!y.impl().node && !y.impl().requires_grad,
           "{}: a result of shape {} is a tensor that has a gradient already; record a new one", name,
           y.shape());
   }
@@ -212,28 +212,6 @@ Tensor Hooks::apply(Tensor gradient, std::uint64_t pass) const {
   return gradient;
 }
 
-namespace {
-/// The hook of a part as one of its base, whose gradient it sees a view of.
-std::function<Tensor(const Tensor&)> hook_of_base(const TensorImpl& part,
-                                                  std::function<Tensor(const Tensor&)> hook) {
-  const std::int64_t offset = part.offset - part.base->offset;
-  return [shape = part.shape, strides = part.strides, offset, hook = std::move(hook)](const Tensor& whole) {
-    const auto part_of = [&](const Tensor& t) {
-      return detail::make_view(t.impl().storage, t.dtype(), shape, strides, t.impl().offset + offset);
-    };
-    const Tensor dense = whole.contiguous();
-    const Tensor replaced = called(hook, part_of(dense));
-    if (!replaced.defined()) return Tensor();
-    check(replaced.shape() == shape && replaced.dtype() == whole.dtype(),
-          "hook: the gradient is {} {}, its replacement {} {}", name(whole.dtype()), shape,
-          name(replaced.dtype()), replaced.shape());
-    Tensor changed = dense.clone();
-    part_of(changed).copy_(replaced);
-    return changed;
-  };
-}
-}  // namespace
-
 void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   check(requires_grad(), "register_hook: the tensor has no gradient; use set_requires_grad()");
   TensorImpl& target = impl();
@@ -241,8 +219,7 @@ void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
         "register_hook: the graph of '{}' was freed by an earlier backward; register before it, or pass "
         "{{.keep = true}} there",
         op_name());
-  if (target.base) hook = hook_of_base(target, std::move(hook));
-  Hooks*& hooks = target.node ? target.node->output_slots()[target.output].hooks : base().impl().hooks;
+  Hooks*& hooks = target.node ? target.node->output_slots()[target.output].hooks : target.hooks;
   if (!hooks) hooks = new Hooks;
   hooks->add(std::move(hook));
 }

@@ -1,7 +1,7 @@
-/// The formulas of the optimisers: one pass over parameter, gradient and state, each number read once and
+/// The formulas of the optimisers: one pass over parameter, gradient and state, each element read once and
 /// written once.
 ///
-/// Plain arrays of n numbers, one thread, no allocation. Coefficients are worked out in double once a step;
+/// Plain arrays of n elements, one thread, no allocation. Coefficients are worked out in double once a step;
 /// the arithmetic is that of T. Instantiated for float and double. In the formulas g = scale · gradient +
 /// decay · p.
 #pragma once
@@ -9,11 +9,9 @@
 #include <array>
 #include <cstdint>
 
-#pragma GCC visibility push(default)
-
 namespace rill::kernels {
 
-/// Numbers that are updated together. `state` holds what the formula names, in that order; unused ones are
+/// Elements that are updated together. `state` holds what the formula names, in that order; unused ones are
 /// null.
 template <class T>
 struct Arrays {
@@ -65,5 +63,3 @@ template <class T>
 void adadelta(const AdadeltaCoefficients& c, const Arrays<T>& a) noexcept;
 
 }  // namespace rill::kernels
-
-#pragma GCC visibility pop

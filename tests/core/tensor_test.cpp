@@ -222,20 +222,6 @@ TEST_CASE("tensor: set_grad takes a copy") {
   CHECK(given.to_vector() == std::vector<double>{1, 1});
 }
 
-TEST_CASE("tensor: a part shares numbers and gradient with its base") {
-  Tensor joined = rill::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {2, 3}).set_requires_grad();
-  Tensor right = joined.part(joined.detach().narrow(1, 1, 2));
-  CHECK(right.requires_grad());
-  CHECK_FALSE(right.grad().defined());
-  rill::sum(right * right).backward();
-  CHECK(right.grad().to_vector() == std::vector<double>{4, 6, 10, 12});
-  CHECK(joined.grad().to_vector() == std::vector<double>{0, 4, 6, 0, 10, 12});
-  rill::sum(joined).backward();
-  CHECK(right.grad().to_vector() == std::vector<double>{5, 7, 11, 13});
-  right.zero_grad();
-  CHECK_FALSE(joined.grad().defined());
-}
-
 TEST_CASE("tensor: prints values, dtype and shape") {
   CHECK(rill::to_string(rill::tensor({1.0f, 2.5f}, {2, 1})) == "[[1], [2.5]] float32 [2, 1]");
   CHECK(rill::to_string(rill::arange(9)) == "[0, 1, 2, ..., 6, 7, 8] int64 [9]");

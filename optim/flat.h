@@ -1,0 +1,69 @@
+/// The elements of several dense tensors walked as one array, in parallel. Internal to optim.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <rill/core/parallel.h>
+#include <rill/core/tensor.h>
+
+namespace rill::optim::detail {
+
+/// Adjacent elements of one tensor that lie in one block of the walk.
+struct Chunk {
+  std::int64_t block = 0;   ///< index of the block
+  std::size_t tensor = 0;   ///< index of the tensor
+  std::int64_t offset = 0;  ///< of the first element, in the tensor
+  std::int64_t size = 0;    ///< in elements
+};
+
+/// Contiguous tensors one after the other, cut into blocks whose borders depend on the sizes alone.
+class Flat {
+ public:
+  static constexpr std::int64_t block = 4096;  ///< elements
+  static constexpr std::int64_t alignment =
+      16;  ///< a tensor starts at a multiple: chunks are aligned as it is
+
+  /// Of all tensors; undefined ones have no elements.
+  explicit Flat(const std::vector<Tensor>& tensors) {
+    for (const Tensor& t : tensors) {
+      starts_.push_back(end_);
+      sizes_.push_back(t.defined() ? t.numel() : 0);
+      end_ += (sizes_.back() + alignment - 1) / alignment * alignment;
+    }
+  }
+
+  std::int64_t blocks() const noexcept { return (end_ + block - 1) / block; }
+
+  /// Calls f(Chunk) for all elements, in parallel; the chunks of one block on one thread, in order.
+  template <class F>
+  void for_each(const F& f) const {
+    constexpr std::int64_t grain = 4;
+    parallel_for(blocks(), grain, [&](std::int64_t first, std::int64_t last) {
+      const auto above = std::upper_bound(starts_.begin(), starts_.end(), first * block);
+      auto i = static_cast<std::size_t>(above - starts_.begin()) - 1;
+      for (std::int64_t b = first; b < last; ++b) {
+        for (; i < starts_.size() && starts_[i] < (b + 1) * block; ++i) {
+          const std::int64_t begin = std::max(b * block - starts_[i], std::int64_t{0});
+          const std::int64_t end = std::min((b + 1) * block - starts_[i], sizes_[i]);
+          if (begin < end) f(Chunk{b, i, begin, end - begin});
+          if (sizes_[i] > end) break;  // goes on in the next block
+        }
+      }
+    });
+  }
+
+ private:
+  std::vector<std::int64_t> starts_, sizes_;  // in elements of the walk
+  std::int64_t end_ = 0;
+};
+
+/// The address of element `offset` of a contiguous tensor, whose version stays.
+template <class T>
+T* address(const Tensor& t, std::int64_t offset) noexcept {
+  return reinterpret_cast<T*>(t.impl().storage->data()) + t.impl().offset + offset;
+}
+
+}  // namespace rill::optim::detail
