@@ -1,9 +1,10 @@
 /// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
 ///
 /// Blocks of up to 256 KiB come from free lists of the calling thread, one per size class. Larger ones are
-/// whole pages of reserved addresses, shared by all threads: free neighbours coalesce, and a request takes the
-/// lowest that are long enough. Under AddressSanitizer every block comes from the system, so that use after
-/// free is seen. Debug builds fill new blocks with bytes that read as NaN. Any thread may call any function.
+/// whole pages of reserved addresses, shared by all threads: free neighbours coalesce, and a request takes
+/// the lowest that are long enough. Under AddressSanitizer every block comes from the system, so that use
+/// after free is seen. Debug builds fill new blocks with bytes that read as NaN. Any thread may call any
+/// function.
 #pragma once
 
 #include <cstddef>

@@ -30,8 +30,8 @@ class SystemCount {
   std::atomic<std::int64_t> bytes_{0}, peak_{0}, allocations_{0};
 };
 
-/// Whole pages out of a reserved range of addresses. Free neighbours coalesce, and a request takes the lowest
-/// addresses that are long enough; so blocks crowd at the low end, and what is held stays a few per cent above
+/// Whole pages out of a reserved range of addresses. Free neighbours coalesce, and a request takes the
+/// lowest addresses that are long enough; so blocks crowd at the low end, and what is held stays a few per cent above
 /// its high-water mark in use (figures in docs/performance.md). This is address-ordered first fit: Wilson,
 /// Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.
 ///
