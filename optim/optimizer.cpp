@@ -93,7 +93,8 @@ void Optimizer::gather_gradients() {
     const Tensor g = t.grad();
     if (!g.defined()) continue;
     for (const Tensor& state : parameters_[i].state) {
-      check(!state.defined() || (state.dtype() == t.dtype() && state.shape() == t.shape()),
+      if (!state.defined()) continue;
+      check(state.dtype() == t.dtype() && state.shape() == t.shape(),
             "{}: parameter '{}' is {} {} now and was {} {} when the optimiser was made; make the optimiser "
             "after to()",
             name_, parameters_[i].name, rill::name(t.dtype()), t.shape(), rill::name(state.dtype()),

@@ -31,9 +31,9 @@ class SystemCount {
 };
 
 /// Whole pages out of a reserved range of addresses. Free neighbours coalesce, and a request takes the
-/// lowest addresses that are long enough; so blocks crowd at the low end, and what is held stays a few per cent above
-/// its high-water mark in use (figures in docs/performance.md). This is address-ordered first fit: Wilson,
-/// Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.
+/// lowest addresses that are long enough; so blocks crowd at the low end, and what is held stays a few per
+/// cent above its high-water mark in use (figures in docs/performance.md). This is address-ordered first fit:
+/// Wilson, Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.
 ///
 /// Free memory above the limit goes back to the system, the highest addresses first.
 class LargeBlocks {
