@@ -16,9 +16,10 @@ std::string to_string(const Tensor& t);
 }  // namespace rill
 
 template <>
-struct [[gnu::visibility("default")]] fmt::formatter<rill::Tensor> {
+struct fmt::formatter<rill::Tensor> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
-  auto format(const rill::Tensor& t, format_context& ctx) const -> format_context::iterator;
+  [[gnu::visibility("default")]] auto format(const rill::Tensor& t, format_context& ctx) const
+      -> format_context::iterator;
 };
 
 #pragma GCC visibility pop

@@ -123,9 +123,10 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 
 /// Prints as [2, 3].
 template <>
-struct [[gnu::visibility("default")]] fmt::formatter<rill::Dims> {
+struct fmt::formatter<rill::Dims> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
-  auto format(const rill::Dims& dims, format_context& ctx) const -> format_context::iterator;
+  [[gnu::visibility("default")]] auto format(const rill::Dims& dims, format_context& ctx) const
+      -> format_context::iterator;
 };
 
 #pragma GCC visibility pop
