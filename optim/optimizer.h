@@ -131,7 +131,9 @@ class Optimizer {
         : of_float_([kernel](const kernels::Arrays<float>& arrays) { kernel(arrays); }),
           of_double_([kernel](const kernels::Arrays<double>& arrays) { kernel(arrays); }) {}
 
+    /// Runs the kernel.
     void operator()(const kernels::Arrays<float>& arrays) const { of_float_(arrays); }
+    /// Runs the kernel.
     void operator()(const kernels::Arrays<double>& arrays) const { of_double_(arrays); }
 
    private:
