@@ -62,6 +62,12 @@ struct Parameter : Tensor {
   NamedParameters views;  ///< each parameter that it stores, once
 };
 
+/// The names that a load skipped, in PyTorch's words.
+struct IncompatibleKeys {
+  std::vector<std::string> missing_keys;     ///< of the module, not in the state: these keep their values
+  std::vector<std::string> unexpected_keys;  ///< in the state, not of the module
+};
+
 /// The visitor that `Module::members` fills: called with each member's name and the member.
 class Members {
  public:
@@ -111,9 +117,9 @@ class Members {
 
 /// The base of every layer and model.
 ///
-/// Threads: calls (forward passes) of one module may run on several threads at once, but for a Dropout that
-/// trains. Whatever changes a module or its parameters (modes, conversion, loading, a step of an optimiser)
-/// needs every other thread to stay away meanwhile.
+/// Threads: calls (forward passes) of one module may run on several threads at once. Whatever changes a module
+/// or its parameters (modes, conversion, loading, a step of an optimiser) needs every other thread to stay
+/// away meanwhile, and so does reading its counters while it trains.
 class Module {
  public:
   virtual ~Module() = default;
@@ -140,13 +146,15 @@ class Module {
 
   /// Parameters and buffers, detached; tied ones under their first name only.
   NamedTensors state_dict() const;
-  /// Copies values in (any floating dtype). Throws, and changes nothing, unless names and shapes fit: lists
-  /// all missing, unexpected and mis-shaped ones. Strict unless told otherwise; tied names may be absent or
-  /// equal.
-  void load_state_dict(const NamedTensors& state, bool strict = true);
+  /// Copies values in (any floating dtype). Throws, and changes nothing, unless all fit, and lists what does
+  /// not: names that are missing or unexpected, and tensors that are undefined or of another shape. Without
+  /// `strict`, missing and unexpected names are skipped and returned; other faults still throw, as in
+  /// PyTorch. Tied names may be absent or equal.
+  IncompatibleKeys load_state_dict(const NamedTensors& state, bool strict = true);
   /// The state dict as a safetensors file, written atomically.
   void save(const std::filesystem::path& path) const;
-  void load(const std::filesystem::path& path);
+  /// Takes back what save() wrote, as load_state_dict does.
+  IncompatibleKeys load(const std::filesystem::path& path, bool strict = true);
   /// Seeds and counters of random streams, in order of their names; for resuming a training run exactly.
   std::vector<std::pair<std::string, std::uint64_t>> counters() const;
   void load_counters(const std::vector<std::pair<std::string, std::uint64_t>>& counters);
@@ -182,6 +190,13 @@ M clone(const M& m) {
 }
 /// Copies values, dtype, mode, requires_grad and counters between modules with the same members.
 void copy_state(const Module& from, Module& to);
+
+namespace detail {
+/// Throws "op: …" for a module whose weights went to another one.
+inline void check_not_moved_from(const char* op, bool has_weights) {
+  check(has_weights, "{}: the module was moved from; it has no weights", op);
+}
+}  // namespace detail
 
 }  // namespace rill::nn
 

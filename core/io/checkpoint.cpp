@@ -153,7 +153,10 @@ void Checkpoint::load_state(const NamedTensors& state) {
       faults += fmt::format("; unexpected '{}'", name);
     }
   }
-  check(faults.empty(), "checkpoint: it does not fit{}; nothing was changed", faults);
+  check(faults.empty(),
+        "checkpoint: it does not fit{}; nothing was changed; add the objects that were saved, by the same "
+        "names",
+        faults);
   for (const Section& section : sections_) section.load(given[section.name]);
 }
 

@@ -123,6 +123,7 @@ TEST_CASE("checkpoint: a state that does not fit is refused whole, with all that
   bad[index("optimizer/skipped_steps")].second = tensor({std::int64_t{-1}}, Shape{});
   refuses(bad, "'skipped_steps' of the state is -1");
   refuses({}, "missing");
+  refuses({}, "nothing was changed; add the objects that were saved, by the same names");
   run.checkpoint.load_state(good);
   CHECK(run.bytes() == other.bytes());
 }
