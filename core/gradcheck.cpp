@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 #include <rill/core/autograd.h>
+#include <rill/core/autograd/node_layout.h>
 #include <rill/core/format.h>
 #include <rill/core/ops.h>
 #include <rill/core/random.h>
@@ -44,6 +46,11 @@ constexpr Layout sliced_layout{"sliced", spread, odd_columns};
 
 std::string label(const GradcheckOptions& options, std::size_t input) {
   return input < options.names.size() ? options.names[input] : fmt::format("input {}", input);
+}
+
+std::string element_label(const GradcheckOptions& options, std::size_t input, const Dims& index) {
+  return options.element_name ? options.element_name(input, index)
+                              : fmt::format("{} {}", label(options, input), index);
 }
 
 /// One check of f at one layout of its inputs.
@@ -154,8 +161,8 @@ class Check {
       report.worst = std::isnan(error) ? INFINITY : error;
       report.input = i;
       report.index = index;
-      report.message = fmt::format("{} {} ({}): analytic {:.12g}, numeric {:.12g}, error {:.3g}",
-                                   label(options_, i), index, layout_.name, a, n, error);
+      report.message = fmt::format("{} ({}): analytic {:.12g}, numeric {:.12g}, error {:.3g}",
+                                   element_label(options_, i, index), layout_.name, a, n, error);
     }
   }
 
@@ -188,6 +195,29 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   report.worst = std::max(report.worst, 0.0);
   report.ok = report.worst <= options.tolerance;
   return report;
+}
+
+std::vector<ReachedLeaf> reached_leaves(std::span<const Tensor> roots) {
+  std::vector<ReachedLeaf> found;
+  std::vector<Node*> waiting;
+  std::unordered_set<const void*> seen;
+  const auto visit_node = [&](Node* node) {
+    if (node && seen.insert(node).second) waiting.push_back(node);
+  };
+  for (const Tensor& root : roots) visit_node(root.impl().node.get());
+  while (!waiting.empty()) {
+    Node& node = *waiting.back();
+    waiting.pop_back();
+    check(!node.released,
+          "reached_leaves: the graph of '{}' was freed by an earlier backward; call this before it, or pass "
+          "{{.keep = true}} there",
+          node.name);
+    for (const Edge& edge : std::span(node.edges(), node.inputs)) {
+      visit_node(edge.node.get());
+      if (edge.leaf && seen.insert(edge.leaf.get()).second) found.push_back({Tensor(edge.leaf), node.name});
+    }
+  }
+  return found;
 }
 
 }  // namespace rill

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct GradcheckOptions {
   std::uint64_t seed = 1;   ///< of the uneven projection of the outputs
   /// Names of the inputs for reports and errors; "input 0" and so on for those beyond.
   std::vector<std::string> names = {};
+  /// Names an element of an input in the report; without it, by the input's name and the index.
+  std::function<std::string(std::size_t input, const Dims& index)> element_name = {};
 };
 
 /// The result of gradcheck.
@@ -43,6 +46,16 @@ using GradcheckFunction = std::function<std::vector<Tensor>(const std::vector<Te
 /// same inputs; a wrong gradient is a report with ok = false.
 GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
+
+/// A leaf that a backward pass gives a gradient, and one of the ops that read it.
+struct ReachedLeaf {
+  Tensor leaf;     ///< wants a gradient
+  std::string op;  ///< the op's name
+};
+
+/// The leaves that a backward pass from the roots would reach, each once. Throws when the graph of a root was
+/// freed by an earlier backward pass; a root without a graph reaches nothing.
+std::vector<ReachedLeaf> reached_leaves(std::span<const Tensor> roots);
 
 }  // namespace rill
 
