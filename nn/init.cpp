@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <vector>
 
-#include <rill/core/autograd.h>
+#include <rill/core/extend.h>
+#include <rill/core/ops.h>
 
 namespace rill::nn::init {
 namespace {
@@ -57,31 +57,65 @@ double fan(const char* op, const Tensor& w, Fan which) {
   return which == Fan::in ? both.in : both.out;
 }
 
-using Row = std::vector<double>;
-
-double dot(const Row& a, const Row& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
-
-void subtract(Row& from, double factor, const Row& other) {
-  for (std::size_t i = 0; i < from.size(); ++i) from[i] -= factor * other[i];
-}
-
-/// `count` orthonormal vectors of `length` >= count numbers. Gram and Schmidt's method, each projection done
-/// twice, which is as exact as Householder's; a vector that nearly vanishes is drawn anew.
-std::vector<Row> orthonormal_rows(std::size_t count, std::size_t length, Rng& rng) {
-  std::vector<Row> rows;
-  while (rows.size() < count) {
-    Row row(length);
-    rng.fill_normal(row.data(), static_cast<std::int64_t>(length), 0, 1);
-    const double before = std::sqrt(dot(row, row));
-    for (int pass = 0; pass < 2; ++pass) {
-      for (const Row& other : rows) subtract(row, dot(row, other), other);
-    }
-    const double left = std::sqrt(dot(row, row));
-    if (left < 1e-10 * before) continue;
-    for (double& v : row) v /= left;
-    rows.push_back(std::move(row));
+/// Gram and Schmidt's method on the rows of a matrix of float64 with no more rows than columns. It halves the
+/// rows, so that nearly all of its work is in large matrix products.
+class GramSchmidt {
+ public:
+  explicit GramSchmidt(const Tensor& rows) : rows_(rows) {
+    for (std::int64_t i = 0; i < rows.size(0); ++i) lengths_.push_back(length(i));
   }
-  return rows;
+
+  /// Makes all rows orthonormal.
+  void run() { run(0, rows_.size(0)); }
+
+ private:
+  Tensor rows(std::int64_t first, std::int64_t last) const { return rows_.narrow(0, first, last - first); }
+
+  double length(std::int64_t i) const {
+    const std::int64_t n = rows_.size(1);
+    const double* row = rows_.data<double>() + i * n;
+    return std::sqrt(rill::kernels::dot(row, row, n));
+  }
+
+  /// Subtracts from `some` rows their projections on `others`, which are orthonormal.
+  static void project(const Tensor& some, const Tensor& others) {
+    Tensor products = matmul(some, others.t());
+    matmul_into({some, 1}, products.mul_(-1), others);
+  }
+
+  /// Makes rows first … last - 1, which are orthogonal to those before them, orthonormal.
+  void run(std::int64_t first, std::int64_t last) {
+    if (last - first <= 1) {
+      if (first < last) normalise(first);
+      return;
+    }
+    const std::int64_t middle = first + (last - first) / 2;
+    run(first, middle);
+    project(rows(middle, last), rows(first, middle));
+    run(middle, last);
+  }
+
+  /// A row of which little was left is as inexact as it is short: projected again, it is exact.
+  void normalise(std::int64_t i) {
+    Tensor row = rows(i, i + 1);
+    double before = lengths_[static_cast<std::size_t>(i)], left = length(i);
+    while (left < 0.1 * before) {
+      project(row, rows(0, i));
+      before = std::exchange(left, length(i));
+    }
+    row.mul_(1 / left);
+  }
+
+  Tensor rows_;
+  std::vector<double> lengths_;  // of the rows as given
+};
+
+/// A matrix with orthonormal rows or columns, whichever are fewer.
+Tensor orthonormal(std::int64_t rows, std::int64_t columns, Rng& rng) {
+  Tensor q = empty({std::min(rows, columns), std::max(rows, columns)}, float64);
+  rng.fill_normal(q.mutable_data<double>(), q.numel(), 0, 1);
+  GramSchmidt(q).run();
+  return rows <= columns ? q : q.t().contiguous();
 }
 
 }  // namespace
@@ -150,29 +184,16 @@ Tensor kaiming_normal_(const Target& target, Rng& rng, KaimingOptions options) {
   });
 }
 
-namespace {
-
-template <class T>
-void orthogonal_matrix(std::size_t rows, std::size_t columns, double gain, Rng& rng, T* to) {
-  const bool wide = rows <= columns;
-  const auto vectors = orthonormal_rows(std::min(rows, columns), std::max(rows, columns), rng);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < columns; ++j) {
-      to[i * columns + j] = static_cast<T>(gain * (wide ? vectors[i][j] : vectors[j][i]));
-    }
-  }
-}
-
-}  // namespace
-
 Tensor orthogonal_(const Target& target, Rng& rng, double gain) {
   return fill_each(target, [&](const Tensor& w) {
     check(w.dim() >= 2,
           "orthogonal_: a tensor of shape {} has no rows and columns; it needs 2 dimensions or more",
           w.shape());
-    const auto rows = static_cast<std::size_t>(w.size(0));
-    fill("orthogonal_", w, [&](auto* to, std::int64_t n) {
-      if (n > 0) orthogonal_matrix(rows, static_cast<std::size_t>(n) / rows, gain, rng, to);
+    fill("orthogonal_", w, [&]<class T>(T* to, std::int64_t n) {
+      if (n == 0) return;
+      const Tensor q = orthonormal(w.size(0), n / w.size(0), rng);
+      std::transform(q.data<double>(), q.data<double>() + n, to,
+                     [&](double v) { return static_cast<T>(gain * v); });
     });
   });
 }

@@ -71,7 +71,8 @@ Tensor kaiming_normal_(const Target& w, Rng& rng, KaimingOptions options = {});
 
 /// A random matrix with orthonormal rows or columns (whichever are fewer), times gain (Saxe et al. 2014): the
 /// Q of a normal matrix with the signs that make R's diagonal positive, so that it is uniform over all such
-/// matrices. w [rows, …] counts as [rows, rest]; at least 2 dimensions.
+/// matrices. Computed in float64; the same on any number of threads, and on every machine up to rounding.
+/// w [rows, …] counts as [rows, rest]; at least 2 dimensions.
 Tensor orthogonal_(const Target& w, Rng& rng, double gain = 1);
 
 }  // namespace rill::nn::init

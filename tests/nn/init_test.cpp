@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <rill/core/core.h>
 #include <rill/nn/init.h>
@@ -9,6 +10,7 @@
 #include <rill/nn/recurrent/gru.h>
 #include <rill/nn/recurrent/rau.h>
 #include <support/expect.h>
+#include <support/same.h>
 
 using namespace rill;
 using test::check_error;
@@ -97,6 +99,35 @@ TEST_CASE("init: orthogonal matrices are orthonormal whatever their shape") {
   double total = 0;
   for (int i = 0; i < 400; ++i) total += init::orthogonal_(zeros({2, 2}, float64), rng).to_vector()[0];
   CHECK(std::abs(total / 400) < 0.15);
+}
+
+TEST_CASE("init: large orthogonal matrices are orthonormal, tall, wide and square") {
+  Rng rng(2);
+  for (const Shape& shape : {Shape{1024, 1024}, Shape{700, 300}, Shape{300, 700}}) {
+    CAPTURE(shape[0]);
+    CHECK(off_orthonormal(init::orthogonal_(zeros(shape), rng)) < 1e-5);
+  }
+  CHECK(off_orthonormal(init::orthogonal_(zeros({400, 400}, float64), rng)) < 1e-12);
+}
+
+TEST_CASE("init: an orthogonal matrix is the Q of a normal one with a positive diagonal of R") {
+  Rng rng(3), again(3);
+  const Tensor normal = init::normal_(zeros({40, 60}, float64), 0, 1, rng);
+  const Tensor q = init::orthogonal_(zeros({40, 60}, float64), again);
+  const std::vector<double> r = matmul(normal, q.t()).to_vector();  // normal = R q
+  for (std::size_t i = 0; i < 40; ++i) {
+    CHECK(r[i * 40 + i] > 0);
+    for (std::size_t j = i + 1; j < 40; ++j) CHECK(std::abs(r[i * 40 + j]) < 1e-12);
+  }
+}
+
+TEST_CASE("init: an orthogonal matrix has the same bits on any number of threads") {
+  const auto on_threads = [](int threads) {
+    const test::Threads setter(threads);
+    Rng rng(4);
+    return init::orthogonal_(zeros({500, 600}), rng);
+  };
+  CHECK(largest_difference(on_threads(1), on_threads(4)) == 0);
 }
 
 TEST_CASE("init: a leaf is filled by the shapes of the parameters that it stores") {
