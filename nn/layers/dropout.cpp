@@ -1,5 +1,7 @@
 #include <rill/nn/layers/dropout.h>
 
+#include <atomic>
+
 namespace rill::nn {
 
 Dropout::Dropout(DropoutOptions options, Rng& rng) : options_(options) {
@@ -10,9 +12,8 @@ Dropout::Dropout(DropoutOptions options, Rng& rng) : options_(options) {
 
 Tensor Dropout::operator()(const Tensor& x) const {
   if (!training() || options_.p == 0) return x;
-  Tensor y = dropout(x, options_.p, key_);
-  ++key_.call;
-  return y;
+  const std::uint64_t call = std::atomic_ref(key_.call).fetch_add(1, std::memory_order_relaxed);
+  return dropout(x, options_.p, {.seed = key_.seed, .stream = key_.stream, .call = call});
 }
 
 void Dropout::members(Members& m) {

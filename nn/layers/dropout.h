@@ -17,8 +17,8 @@ struct DropoutOptions {
 ///
 /// Element i of call n depends on (seed, stream, n, i) alone, whatever the threads; seed and stream are split
 /// from the constructor's Rng. They and the count of calls belong to the resume state (Module::counters), so
-/// that a resumed run repeats exactly. Threads: a call while training changes the count, so calls of one
-/// module from several threads need a lock or a clone for each thread; in eval() they need neither.
+/// that a resumed run repeats exactly. Threads: calls of one module on several threads at once take a number
+/// each, in an order that differs from run to run; a clone for each thread repeats exactly.
 class Dropout final : public Module {
  public:
   /// Throws unless 0 <= p <= 1.

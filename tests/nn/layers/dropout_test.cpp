@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <thread>
+#include <vector>
 
 #include <rill/core/core.h>
 #include <rill/nn/layers/dropout.h>
@@ -66,6 +69,26 @@ TEST_CASE("dropout: counters resume a run exactly, with the stream of the saved 
   CHECK(layer.counters() == resumed.counters());
   CHECK(largest_difference(layer(x), nn::clone(resumed)(x)) == 0);
   CHECK(layer.state_dict().empty());
+}
+
+TEST_CASE("dropout: calls of two threads take a number each, none twice") {
+  constexpr int calls = 4000;
+  const Tensor x = ones({64});
+  Rng one(1), other(1);
+  const nn::Dropout shared({.p = 0.5}, one), alone({.p = 0.5}, other);
+  const auto draw = [&](const nn::Dropout& layer, int count, std::vector<std::vector<double>>& masks) {
+    for (int i = 0; i < count; ++i) masks.push_back(layer(x).to_vector());
+  };
+  std::vector<std::vector<double>> here, there, expected;
+  std::thread thread([&] { draw(shared, calls, there); });
+  draw(shared, calls, here);
+  thread.join();
+  draw(alone, 2 * calls, expected);
+  here.insert(here.end(), there.begin(), there.end());
+  std::sort(here.begin(), here.end());
+  std::sort(expected.begin(), expected.end());
+  CHECK(here == expected);
+  CHECK(shared.counters() == alone.counters());
 }
 
 TEST_CASE("dropout: in eval the input itself comes back and no call is counted") {
