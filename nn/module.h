@@ -117,9 +117,9 @@ class Members {
 
 /// The base of every layer and model.
 ///
-/// Threads: calls (forward passes) of one module may run on several threads at once. Whatever changes a module
-/// or its parameters (modes, conversion, loading, a step of an optimiser) needs every other thread to stay
-/// away meanwhile, and so does reading its counters while it trains.
+/// Threads: calls (forward passes) of one module may run on several threads at once. Whatever changes a
+/// module or its parameters (modes, conversion, loading, a step of an optimiser) needs every other thread to
+/// stay away meanwhile, and so does reading its counters while it trains.
 class Module {
  public:
   virtual ~Module() = default;

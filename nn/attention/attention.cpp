@@ -10,6 +10,7 @@
 #include <rill/core/parallel.h>
 #include <rill/nn/attention/attention_rows.h>
 #include <rill/nn/init.h>
+#include <rill/nn/recurrent/recurrent_layers.h>
 #include <rill/nn/recurrent/sequence_rows.h>
 
 namespace rill::nn {
@@ -184,11 +185,11 @@ Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& 
 namespace {
 
 AdditiveAttentionOptions with_defaults(AdditiveAttentionOptions o) {
-  check(o.hidden_size >= 1 && o.memory_size >= 0 && o.attention_size >= 0,
-        "AdditiveAttention: hidden_size {}, memory_size {} and attention_size {}; sizes must be positive",
-        o.hidden_size, o.memory_size, o.attention_size);
   if (o.memory_size == 0) o.memory_size = o.hidden_size;
   if (o.attention_size == 0) o.attention_size = o.hidden_size;
+  check(detail::is_size(o.hidden_size) && detail::is_size(o.memory_size) && detail::is_size(o.attention_size),
+        "AdditiveAttention: hidden_size {}, memory_size {} and attention_size {} must be in 1..{}",
+        o.hidden_size, o.memory_size, o.attention_size, detail::largest_size);
   return o;
 }
 
@@ -232,7 +233,7 @@ AdditiveAttention::AdditiveAttention(AdditiveAttentionOptions options, Rng& rng)
 }
 
 Tensor AdditiveAttention::stored_weight() const {
-  check(v_.defined(), "attention: the module was moved from; it has no weights");
+  detail::check_not_moved_from("attention", v_.defined());
   return attn_.stored_weight().array;
 }
 

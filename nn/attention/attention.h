@@ -55,7 +55,7 @@ struct AdditiveAttentionOptions {
 /// [A].
 class AdditiveAttention final : public Module {
  public:
-  /// Throws when a size is negative or hidden_size is 0.
+  /// Throws unless all sizes are at least 1, with 0 standing for hidden_size, and at most 2^28.
   AdditiveAttention(AdditiveAttentionOptions options, Rng& rng);
 
   /// Projects the keys of encoder outputs [S, B, M], time-major or a transposed batch-first tensor. `lengths`

@@ -19,6 +19,7 @@ Embedding::Embedding(EmbeddingOptions options, Rng& rng) : options_(options) {
 }
 
 Tensor Embedding::operator()(const Tensor& ids) const {
+  detail::check_not_moved_from("embedding", weight_.defined());
   return embedding(weight_, ids, options_.padding_idx);
 }
 

@@ -15,6 +15,7 @@ LayerNorm::LayerNorm(LayerNormOptions options, Rng&) : options_(options) {
 }
 
 Tensor LayerNorm::operator()(const Tensor& x) const {
+  detail::check_not_moved_from("layer_norm", weight_.defined() || !options_.elementwise_affine);
   return layer_norm(x, options_.normalized_shape, weight_, bias_, options_.eps);
 }
 

@@ -17,7 +17,15 @@ Linear::Linear(LinearOptions options, Rng& rng) : options_(options) {
     bias_ = init::uniform_(empty({options.out_features}), -bound, bound, rng).set_requires_grad();
 }
 
-ParameterView Linear::weight() const { return {tied_ ? leaf_ : leaf_.t(), leaf_}; }
+ParameterView Linear::weight() const {
+  detail::check_not_moved_from("linear", leaf_.defined());
+  return {tied_ ? leaf_ : leaf_.t(), leaf_};
+}
+
+StoredWeight Linear::stored_weight() const {
+  detail::check_not_moved_from("linear", leaf_.defined());
+  return {leaf_, tied_};
+}
 
 Tensor Linear::operator()(const Tensor& x) const { return linear(x, stored_weight(), bias_); }
 

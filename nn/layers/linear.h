@@ -35,7 +35,7 @@ class Linear final : public Module {
   /// a weight of its own.
   void tie_weight(const ParameterView& weight);
   /// The leaf that stores the weight, for ops that use it directly.
-  StoredWeight stored_weight() const { return {leaf_, tied_}; }
+  StoredWeight stored_weight() const;
 
   const LinearOptions& options() const noexcept { return options_; }  ///< as given
   void members(Members& m) override;

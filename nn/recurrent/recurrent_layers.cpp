@@ -24,9 +24,8 @@ using detail::largest_size;
 using detail::Unit;
 
 void check_sizes(const std::string& module, std::int64_t input, std::int64_t hidden) {
-  const auto fits = [](std::int64_t size) { return size >= 1 && size <= largest_size; };
-  check(fits(input) && fits(hidden), "{}: input_size {} and hidden_size {} must be in 1..{}", module, input,
-        hidden, largest_size);
+  check(detail::is_size(input) && detail::is_size(hidden),
+        "{}: input_size {} and hidden_size {} must be in 1..{}", module, input, hidden, largest_size);
 }
 
 RecurrentLayersOptions checked(const Unit& unit, const RecurrentLayersOptions& o) {
@@ -62,7 +61,7 @@ RecurrentLayers::RecurrentLayers(const Unit& unit, const RecurrentLayersOptions&
 }
 
 std::span<const RecurrentWeights> RecurrentLayers::weights(std::int64_t layer) const {
-  check(!weights_.empty(), "{}: the module was moved from; it has no weights", unit_->name);
+  detail::check_not_moved_from(unit_->name, !weights_.empty());
   check(layer >= 0 && layer < options_.num_layers, "{}: there is no layer {}; it has {}", unit_->name, layer,
         options_.num_layers);
   const auto d = static_cast<std::size_t>(options_.directions());
@@ -113,7 +112,7 @@ RecurrentCell::RecurrentCell(const Unit& unit, const RecurrentCellOptions& optio
 }
 
 RecurrentState RecurrentCell::run(const Tensor& x, const RecurrentState& state) const {
-  check(weights_.ih.defined(), "{}: the cell was moved from; it has no weights", unit_->name);
+  detail::check_not_moved_from(unit_->name, weights_.ih.defined());
   check(x.dim() == 2 && x.size(1) == options_.input_size, "{}: the input is {}; a cell needs [B, {}]",
         unit_->name, x.shape(), options_.input_size);
   check_state(*unit_, state, x, {x.size(0), options_.hidden_size});

@@ -140,6 +140,8 @@ class RecurrentCell : public Module {
 namespace detail {
 /// The largest size of inputs and states, so that no product of sizes overflows.
 constexpr std::int64_t largest_size = std::int64_t{1} << 28;
+/// Whether a size is in 1 … largest_size.
+constexpr bool is_size(std::int64_t size) noexcept { return size >= 1 && size <= largest_size; }
 }  // namespace detail
 
 }  // namespace rill::nn

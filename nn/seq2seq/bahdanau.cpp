@@ -4,6 +4,7 @@
 
 #include <rill/nn/attention/attention.h>
 #include <rill/nn/init.h>
+#include <rill/nn/recurrent/recurrent_layers.h>
 
 namespace rill::nn {
 namespace {
@@ -16,14 +17,15 @@ Tensor orthogonal(std::int64_t n, Rng& rng) {
   return init::orthogonal_(empty({n, n}), rng).set_requires_grad();
 }
 
-void check_positive(const char* module, const char* what, std::int64_t size) {
-  check(size >= 1, "{}: {} is {}; sizes must be at least 1", module, what, size);
+void check_size(const char* module, const char* what, std::int64_t size) {
+  check(detail::is_size(size), "{}: {} is {}; sizes must be in 1..{}", module, what, size,
+        detail::largest_size);
 }
 
 BahdanauDecoderOptions checked(const BahdanauDecoderOptions& o) {
   const std::pair<const char*, std::int64_t> sizes[] = {
       {"vocab", o.vocab}, {"m", o.m}, {"n", o.n}, {"l", o.l}, {"align", o.align}};
-  for (const auto& [what, size] : sizes) check_positive("BahdanauDecoder", what, size);
+  for (const auto& [what, size] : sizes) check_size("BahdanauDecoder", what, size);
   return o;
 }
 
@@ -32,18 +34,22 @@ BahdanauDecoderOptions checked(const BahdanauDecoderOptions& o) {
 // --- alignment
 
 BahdanauAttention::BahdanauAttention(BahdanauAttentionOptions options, Rng& rng) : options_(options) {
-  check_positive("BahdanauAttention", "state", options.state);
-  check_positive("BahdanauAttention", "annotation", options.annotation);
-  check_positive("BahdanauAttention", "align", options.align);
+  check_size("BahdanauAttention", "state", options.state);
+  check_size("BahdanauAttention", "annotation", options.annotation);
+  check_size("BahdanauAttention", "align", options.align);
   w_a_ = normal({options.align, options.state}, 0.001, rng);
   u_a_ = normal({options.align, options.annotation}, 0.001, rng);
   v_a_ = init::zeros_(empty({options.align})).set_requires_grad();
 }
 
-Tensor BahdanauAttention::keys(const Tensor& h) const { return linear(h, u_a_); }
+Tensor BahdanauAttention::keys(const Tensor& h) const {
+  detail::check_not_moved_from("bahdanau_attention", u_a_.defined());
+  return linear(h, u_a_);
+}
 
 BahdanauAligned BahdanauAttention::align(const Tensor& s, const Tensor& h, const Tensor& keys,
                                          const Tensor& lengths) const {
+  detail::check_not_moved_from("bahdanau_attention", w_a_.defined());
   const auto [context, weights] =
       additive_attention(linear(s, w_a_), v_a_, {.values = h, .keys = keys, .lengths = lengths});
   return {.weights = weights.squeeze(1).t(), .context = context};
@@ -79,6 +85,7 @@ BahdanauDecoder::BahdanauDecoder(BahdanauDecoderOptions options, Rng& rng)
 }
 
 Tensor BahdanauDecoder::initial_state(const Tensor& h) const {
+  detail::check_not_moved_from("bahdanau_decoder", w_s_.defined());
   detail::check_source("bahdanau_decoder", h, Tensor(), 2 * options_.n);
   check(h.size(0) >= 1, "bahdanau_decoder: annotations of shape {} have no first step; pass the first state",
         h.shape());
@@ -87,6 +94,7 @@ Tensor BahdanauDecoder::initial_state(const Tensor& h) const {
 
 BahdanauDecoded BahdanauDecoder::operator()(const Tensor& words, const Tensor& h, const Tensor& lengths,
                                             const Tensor& first) const {
+  detail::check_not_moved_from("bahdanau_decoder", e_.defined());
   const std::int64_t n = options_.n;
   detail::check_source("bahdanau_decoder", h, lengths, 2 * n);
   check(words.dim() == 2 && words.size(1) == h.size(1),

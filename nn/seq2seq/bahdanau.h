@@ -38,7 +38,7 @@ struct BahdanauAligned {
 /// and `v_a` [align] (zeros), as in the paper.
 class BahdanauAttention final : public Module {
  public:
-  /// Throws unless all sizes are at least 1.
+  /// Throws unless all sizes are in 1 … 2^28.
   BahdanauAttention(BahdanauAttentionOptions options, Rng& rng);
 
   /// s [B, state], annotations h [S, B, annotation], lengths int64 [B] in 0 … S or undefined. A row without a
@@ -79,7 +79,7 @@ struct BahdanauDecoded {
 /// l]; `attention.…`. As in the paper U, U_z and U_r start orthogonal, the others normal with deviation 0.01.
 class BahdanauDecoder final : public Module {
  public:
-  /// Throws unless all sizes are at least 1.
+  /// Throws unless all sizes are in 1 … 2^28.
   BahdanauDecoder(BahdanauDecoderOptions options, Rng& rng);
 
   /// s_0 [B, n] of annotations h [S, B, 2n]; needs S >= 1.

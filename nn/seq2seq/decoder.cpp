@@ -11,15 +11,16 @@ namespace rill::nn {
 namespace {
 
 AttentionDecoderOptions with_defaults(AttentionDecoderOptions o) {
-  const auto fits = [](std::int64_t size) { return size >= 1 && size <= detail::largest_size; };
-  check(fits(o.vocabulary) && fits(o.embedding_dim) && fits(o.hidden_size),
+  using detail::is_size;
+  check(is_size(o.vocabulary) && is_size(o.embedding_dim) && is_size(o.hidden_size),
         "AttentionDecoder: vocabulary {}, embedding_dim {} and hidden_size {} must be in 1..{}", o.vocabulary,
         o.embedding_dim, o.hidden_size, detail::largest_size);
   if (o.memory_size == 0) o.memory_size = o.hidden_size;
   if (o.attention_size == 0) o.attention_size = o.hidden_size;
-  check(fits(o.memory_size) && fits(o.attention_size) && (o.readout_size == 0 || fits(o.readout_size)),
-        "AttentionDecoder: memory_size {}, attention_size {} and readout_size {} must be in 0..{}",
-        o.memory_size, o.attention_size, o.readout_size, detail::largest_size);
+  check(
+      is_size(o.memory_size) && is_size(o.attention_size) && (o.readout_size == 0 || is_size(o.readout_size)),
+      "AttentionDecoder: memory_size {}, attention_size {} and readout_size {} must be in 0..{}",
+      o.memory_size, o.attention_size, o.readout_size, detail::largest_size);
   return o;
 }
 

@@ -189,4 +189,7 @@ TEST_CASE("attention: parts that do not fit each other are an error that names b
   other.keys = zeros({5, 3, 7});
   CHECK_THROWS_AS(attention(zeros({3, 4}), other), Error);
   CHECK_THROWS_AS(nn::AdditiveAttention({.hidden_size = 0}, rng), Error);
+  const std::int64_t huge = std::int64_t{1} << 62;  // 2 · 2^62 overflows
+  CHECK_THROWS_WITH_AS(nn::AdditiveAttention({.hidden_size = huge, .memory_size = huge}, rng),
+                       doctest::Contains("memory_size 4611686018427387904 and"), Error);
 }

@@ -313,5 +313,8 @@ TEST_CASE("bahdanau: what does not fit is an error that names both sides") {
       "the state is [2, 4]");
   says([&] { decoder(full({2, 3}, 7, int64), zeros({5, 3, 8}, float64)); }, "index 7");
   says([&] { nn::BahdanauDecoder({.vocab = 7, .m = 3, .n = 4, .l = 0, .align = 5}, rng); }, "l is 0");
+  const std::int64_t huge = std::int64_t{1} << 62;  // 2 · 2^62 overflows
+  says([&] { nn::BahdanauDecoder({.vocab = 7, .m = 3, .n = huge, .l = 2, .align = 5}, rng); },
+       "n is 4611686018427387904; sizes must be in 1..268435456");
   says([&] { nn::BahdanauAttention({.state = 3, .annotation = 0, .align = 5}, rng); }, "annotation is 0");
 }
