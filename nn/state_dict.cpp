@@ -61,12 +61,14 @@ std::vector<std::vector<std::size_t>> tied_groups(const Walk& walk) {
 
 /// Why `given` cannot be copied to `to`; empty if it can.
 std::string misfit(const std::string& name, const Tensor& given, const Tensor& to) {
+  const auto differs = [&](const auto& in_state, const auto& in_module) {
+    return fmt::format("'{}' is {} in the state, {} in the module", name, in_state, in_module);
+  };
   if (!given.defined()) return fmt::format("'{}' is undefined in the state", name);
-  if (given.shape() != to.shape())
-    return fmt::format("'{}' is {} in the state, {} in the module", name, given.shape(), to.shape());
-  if (given.dtype() == to.dtype() || (is_floating(given.dtype()) && is_floating(to.dtype()))) return "";
-  return fmt::format("'{}' is {} in the state, {} in the module", name, rill::name(given.dtype()),
-                     rill::name(to.dtype()));
+  if (given.shape() != to.shape()) return differs(given.shape(), to.shape());
+  const bool converts = is_floating(given.dtype()) && is_floating(to.dtype());
+  if (given.dtype() == to.dtype() || converts) return "";
+  return differs(rill::name(given.dtype()), rill::name(to.dtype()));
 }
 
 /// What does not fit about a state, and what is to be copied where.

@@ -18,8 +18,8 @@ Linear::Linear(LinearOptions options, Rng& rng) : options_(options) {
 }
 
 ParameterView Linear::weight() const {
-  detail::check_not_moved_from("linear", leaf_.defined());
-  return {tied_ ? leaf_ : leaf_.t(), leaf_};
+  const Tensor leaf = stored_weight().array;
+  return {tied_ ? leaf : leaf.t(), leaf};
 }
 
 StoredWeight Linear::stored_weight() const {
