@@ -123,7 +123,7 @@ struct Slot {
   double beta = 0;  ///< 0 or 1
 };
 
-class Backward;
+class [[gnu::visibility("hidden")]] Backward;
 
 /// The gradient of one input, asked for inside a backward function. False when nobody wants it.
 class GradRef {

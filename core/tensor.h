@@ -34,7 +34,7 @@
 
 namespace rill {
 
-class Backward;
+class [[gnu::visibility("hidden")]] Backward;
 class Rng;
 class Tensor;
 

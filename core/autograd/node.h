@@ -16,7 +16,7 @@
 namespace rill {
 
 class Grads;
-struct Hooks;
+struct [[gnu::visibility("hidden")]] Hooks;
 struct TensorImpl;
 struct Edge;
 struct OutputSlot;

@@ -29,7 +29,7 @@ struct OutputSlot {
 
 /// Hooks of one tensor, and for a leaf the gradient that waits for them. A hook registered during a pass
 /// begins with the next, so it knows how many passes had begun by then.
-class Hooks {
+struct Hooks {
  public:
   Tensor pending;
 
