@@ -16,7 +16,7 @@ namespace rill {
 namespace {
 
 /// A layout to check at: f is handed a view of a dense leaf.
-struct Layout {
+struct InputLayout {
   const char* name;
   Tensor (*leaf)(const Tensor& x);     ///< a tensor whose view has the elements of x
   Tensor (*view)(const Tensor& leaf);  ///< of the leaf or of its gradient
@@ -40,9 +40,9 @@ Tensor spread(const Tensor& x) {
   return leaf;
 }
 
-constexpr Layout contiguous_layout{"contiguous", whole, whole};
-constexpr Layout transposed_layout{"transposed", turned, turned};
-constexpr Layout sliced_layout{"sliced", spread, odd_columns};
+constexpr InputLayout contiguous_layout{"contiguous", whole, whole};
+constexpr InputLayout transposed_layout{"transposed", turned, turned};
+constexpr InputLayout sliced_layout{"sliced", spread, odd_columns};
 
 std::string label(const GradcheckOptions& options, std::size_t input) {
   return input < options.names.size() ? options.names[input] : fmt::format("input {}", input);
@@ -56,7 +56,7 @@ std::string element_label(const GradcheckOptions& options, std::size_t input, co
 /// One check of f at one layout of its inputs.
 class Check {
  public:
-  Check(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Layout& layout,
+  Check(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const InputLayout& layout,
         const GradcheckOptions& options)
       : f_(f), layout_(layout), options_(options) {
     for (const Tensor& x : inputs) {
@@ -167,7 +167,7 @@ class Check {
   }
 
   const GradcheckFunction& f_;
-  const Layout& layout_;
+  const InputLayout& layout_;
   const GradcheckOptions& options_;
   std::vector<Tensor> leaves_;
   std::vector<Tensor> inputs_;
@@ -188,7 +188,7 @@ GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>&
   check(any, "gradcheck: no input wants a gradient; call set_requires_grad()");
   GradcheckReport report;
   report.worst = -1;
-  for (const Layout& layout : {contiguous_layout, transposed_layout, sliced_layout}) {
+  for (const InputLayout& layout : {contiguous_layout, transposed_layout, sliced_layout}) {
     Check(f, inputs, layout, options).run(report);
     if (!options.layouts) break;
   }

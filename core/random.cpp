@@ -14,11 +14,11 @@
 namespace rill {
 namespace {
 
-struct Block {
+struct PhiloxBlock {
   std::uint32_t a, b, c, d;
 };
 
-RILL_INLINE Block philox_block(Block x, std::uint32_t key0, std::uint32_t key1) noexcept {
+RILL_INLINE PhiloxBlock philox_block(PhiloxBlock x, std::uint32_t key0, std::uint32_t key1) noexcept {
 #pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p = std::uint64_t{0xd2511f53} * x.a;
@@ -88,19 +88,20 @@ RILL_KERNEL void normal_blocks(std::uint64_t first, std::int64_t n, std::uint64_
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t index = first + static_cast<std::uint64_t>(i);
-    const Block r = philox_block({low(index), high(index), low(stream), high(stream)}, low(seed), high(seed));
+    const PhiloxBlock r =
+        philox_block({low(index), high(index), low(stream), high(stream)}, low(seed), high(seed));
     out[i] = static_cast<T>(mean + std * normal_of(r.a, r.b, r.c, r.d));
   }
 }
 
 // `scale` where the random word is below the threshold: 2^32 times the probability, which may be 2^32.
 template <class T>
-RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, Block fixed, std::uint64_t threshold,
-                             T scale, T* out) noexcept {
+RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, PhiloxBlock fixed,
+                             std::uint64_t threshold, T scale, T* out) noexcept {
 #pragma omp simd
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::uint64_t index = first + static_cast<std::uint64_t>(i);
-    const Block r = philox_block({low(index), high(index), fixed.c, fixed.d}, fixed.a, fixed.b);
+    const PhiloxBlock r = philox_block({low(index), high(index), fixed.c, fixed.d}, fixed.a, fixed.b);
     out[4 * i] = r.a < threshold ? scale : T(0);
     out[4 * i + 1] = r.b < threshold ? scale : T(0);
     out[4 * i + 2] = r.c < threshold ? scale : T(0);
@@ -112,15 +113,15 @@ RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, Block fix
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) noexcept {
-  const Block r = philox_block({counter[0], counter[1], counter[2], counter[3]}, key[0], key[1]);
+  const PhiloxBlock r = philox_block({counter[0], counter[1], counter[2], counter[3]}, key[0], key[1]);
   return {r.a, r.b, r.c, r.d};
 }
 
 std::uint64_t Rng::next() noexcept {
   const std::uint64_t block = state_.counter / 2;
   if (block != block_) {
-    const Block r = philox_block({low(block), high(block), low(state_.stream), high(state_.stream)},
-                                 low(state_.seed), high(state_.seed));
+    const PhiloxBlock r = philox_block({low(block), high(block), low(state_.stream), high(state_.stream)},
+                                       low(state_.seed), high(state_.seed));
     draws_ = {join(r.a, r.b), join(r.c, r.d)};
     block_ = block;
   }
@@ -187,7 +188,8 @@ void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call
   const double words = std::clamp(keep_probability, 0.0, 1.0) * 0x1p32;
   const std::uint64_t threshold = static_cast<std::uint64_t>(words + 0.5);
   // A key and half a counter of its own for each call.
-  const Block fixed = philox_block({low(stream), high(stream), low(call), high(call)}, low(seed), high(seed));
+  const PhiloxBlock fixed =
+      philox_block({low(stream), high(stream), low(call), high(call)}, low(seed), high(seed));
   const std::int64_t whole_begin = std::min((begin + 3) / 4 * 4, end);
   const std::int64_t whole_end = std::max(end / 4 * 4, whole_begin);
   const auto part = [&](std::int64_t from, std::int64_t to) {  // elements of one block

@@ -33,7 +33,7 @@ struct PanelKernels {
 };
 
 template <class T, class Level>
-struct Add {
+struct KernelTable {
   static constexpr int most_rows = Level::accumulators / Level::vectors;
 
   // Few rows take several panels at once: independent sums hide the latency of a multiply-add.
@@ -65,16 +65,16 @@ struct MakePanelKernels {
   template <class Level>
   static constexpr PanelKernels<T> of() {
     using L = Layout<T, Level>;
-    static_assert(Add<T, Level>::most_rows <= PanelKernels<T>::tallest &&
+    static_assert(KernelTable<T, Level>::most_rows <= PanelKernels<T>::tallest &&
                   Level::vectors <= PanelKernels<T>::widest);
     static_assert(L::lanes <= PanelKernels<T>::most_lanes);
     static_assert(column_block % L::width == 0);
     PanelKernels<T> f{};
     f.lanes = L::lanes;
     f.width = L::width;
-    f.most_rows = Add<T, Level>::most_rows;
+    f.most_rows = KernelTable<T, Level>::most_rows;
     f.transpose = Level::template turn<T>;
-    using Adds = Add<T, Level>;
+    using Adds = KernelTable<T, Level>;
     Adds::template tiles<Stored::by_rows>(f);
     Adds::template tiles<Stored::packed>(f);
     Adds::template tiles<Stored::packing>(f);
