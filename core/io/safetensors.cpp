@@ -84,7 +84,7 @@ std::vector<std::size_t> data_order(const NamedTensors& tensors) {
   return order;
 }
 
-/// Hands the bytes of the file to `write`, piece by piece.
+/// Hands the bytes of the file to `write`, chunk by chunk.
 void write_all(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata,
                const std::function<void(std::span<const std::byte>)>& write) {
   SafetensorsHeader header{.entries = std::vector<SafetensorsEntry>(tensors.size()), .metadata = metadata};

@@ -12,14 +12,14 @@ using detail::raw;
 namespace {
 
 /// y = x with dropped elements 0 and kept ones scaled; which were kept goes to `kept` unless that is null.
-/// The mask is made in pieces that stay in the cache; its element i depends on i alone.
+/// The mask is made in chunks that stay in the cache; its element i depends on i alone.
 template <class T>
 void drop(const DropoutKey& key, double p, std::int64_t n, const T* x, T* y, std::uint8_t* kept) {
-  constexpr std::int64_t piece = 2048;
-  parallel_for(n, 2 * piece, [&](std::int64_t begin, std::int64_t end) {
-    std::array<T, piece> mask;
-    for (std::int64_t i = begin; i < end; i += piece) {
-      const std::int64_t size = std::min(piece, end - i);
+  constexpr std::int64_t chunk = 2048;
+  parallel_for(n, 2 * chunk, [&](std::int64_t begin, std::int64_t end) {
+    std::array<T, chunk> mask;
+    for (std::int64_t i = begin; i < end; i += chunk) {
+      const std::int64_t size = std::min(chunk, end - i);
       bernoulli_mask(key.seed, key.stream, key.call, i, i + size, 1 - p, static_cast<T>(1 / (1 - p)),
                      mask.data());
       kernels::apply_mask(x + i, mask.data(), y + i, kept ? kept + i : nullptr, size);

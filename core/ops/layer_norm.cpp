@@ -43,7 +43,7 @@ const T* data_or_null(const Tensor& t) {
   return t.defined() ? raw<const T>(t) : nullptr;
 }
 
-/// d += the sum of the rows of sums [pieces, n].
+/// d += the sum of the rows of sums [chunks, n].
 template <class T>
 void give_sum(GradRef d, const Tensor& sums) {
   const std::int64_t n = sums.size(1);
@@ -51,26 +51,26 @@ void give_sum(GradRef d, const Tensor& sums) {
       d.slot(), [&](T* to, T beta) { kernels::sum_rows(sums.size(0), n, raw<const T>(sums), n, beta, to); });
 }
 
-/// `factor` is the weight or null. The gradients of weight and bias are sums over rows: pieces of a fixed
-/// number of rows are summed while the rows are in the cache for dx, and the pieces added at the end.
+/// `factor` is the weight or null. The gradients of weight and bias are sums over rows: chunks of a fixed
+/// number of rows are summed while the rows are in the cache for dx, and the chunks added at the end.
 template <class T>
 void layer_norm_backward(const Rows& x, const Rows& dy, const RowMoments<T>* moments, const T* factor,
                          Grads& d) {
-  constexpr std::int64_t rows_in_piece = 32;
+  constexpr std::int64_t rows_in_chunk = 32;
   const std::int64_t n = x.size();
-  const std::int64_t pieces = (x.count() + rows_in_piece - 1) / rows_in_piece;
+  const std::int64_t chunks = (x.count() + rows_in_chunk - 1) / rows_in_chunk;
   auto dx = d[0], dw = d[1], db = d[2];
-  const Tensor weight_sums = zeros({dw ? pieces : 0, n}, dtype_of<T>);
-  const Tensor bias_sums = zeros({db ? pieces : 0, n}, dtype_of<T>);
+  const Tensor weight_sums = zeros({dw ? chunks : 0, n}, dtype_of<T>);
+  const Tensor bias_sums = zeros({db ? chunks : 0, n}, dtype_of<T>);
   const auto run = [&](T* to, T beta) {
-    detail::parallel_rows(pieces, rows_in_piece * n, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin * rows_in_piece; i < std::min(end * rows_in_piece, x.count()); ++i) {
+    detail::parallel_rows(chunks, rows_in_chunk * n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin * rows_in_chunk; i < std::min(end * rows_in_chunk, x.count()); ++i) {
         const T* const row = x.row<T>(i);
         const T* const gradient = dy.row<T>(i);
-        const std::int64_t piece = i / rows_in_piece;
+        const std::int64_t chunk = i / rows_in_chunk;
         if (to) kernels::normalize_row_backward(row, moments[i], factor, gradient, beta, to + i * n, n);
-        if (dw) kernels::add_normalized(row, moments[i], gradient, raw<T>(weight_sums) + piece * n, n);
-        if (db) kernels::sum_rows(1, n, gradient, n, T(1), raw<T>(bias_sums) + piece * n);
+        if (dw) kernels::add_normalized(row, moments[i], gradient, raw<T>(weight_sums) + chunk * n, n);
+        if (db) kernels::sum_rows(1, n, gradient, n, T(1), raw<T>(bias_sums) + chunk * n);
       }
     });
   };

@@ -14,7 +14,7 @@
 
 // Scores of all rows need not exist at once: a block of rows is scored, turned into its gradient in place and
 // multiplied into dx, dW and db. The loss is a scalar, so whatever gradient arrives later is a factor on
-// these. That costs one product less than keeping log-sum-exp and scoring again on the way back, for the
+// these. That costs one product less than keeping log-sum-exp and scoring again in the backward pass, for the
 // memory of one dW.
 
 namespace rill {

@@ -21,23 +21,23 @@ namespace {
 template <class T, class Part>
 void sum_each_row(std::int64_t rows, std::int64_t size, const T* x, std::int64_t stride, T* out,
                   const Part& part) {
-  constexpr std::int64_t piece = 32768;
-  const std::int64_t pieces = ceil_div(size, piece);
-  if (pieces <= 1) {
+  constexpr std::int64_t chunk = 32768;
+  const std::int64_t chunks = ceil_div(size, chunk);
+  if (chunks <= 1) {
     detail::parallel_rows(rows, size, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) out[i] = part(i, x + i * stride, size);
     });
     return;
   }
-  const Tensor parts = empty({rows * pieces}, dtype_of<T>);
+  const Tensor parts = empty({rows * chunks}, dtype_of<T>);
   T* const sums = raw<T>(parts);
-  parallel_for(rows * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(rows * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k) {
-      const std::int64_t at = k % pieces * piece;
-      sums[k] = part(k / pieces, x + k / pieces * stride + at, std::min(piece, size - at));
+      const std::int64_t at = k % chunks * chunk;
+      sums[k] = part(k / chunks, x + k / chunks * stride + at, std::min(chunk, size - at));
     }
   });
-  for (std::int64_t i = 0; i < rows; ++i) out[i] = kernels::sum(sums + i * pieces, pieces);
+  for (std::int64_t i = 0; i < rows; ++i) out[i] = kernels::sum(sums + i * chunks, chunks);
 }
 
 template <class T, class Part>
@@ -45,12 +45,12 @@ void sum_each_row(const Rows& rows, T* out, const Part& part) {
   sum_each_row(rows.count(), rows.size(), rows.row<T>(0), rows.stride(), out, part);
 }
 
-/// y [outer, inner] = Σ over the middle of x, likewise in pieces of fixed size.
+/// y [outer, inner] = Σ over the middle of x, likewise in chunks of fixed size.
 template <class T>
 void sum_middle(const T* x, const Blocks& b, T* y) {
-  const std::int64_t piece = std::max<std::int64_t>(256, 65536 / b.inner);
-  const std::int64_t pieces = ceil_div(b.size, piece);
-  if (pieces <= 1 && b.outer == 1) {
+  const std::int64_t chunk = std::max<std::int64_t>(256, 65536 / b.inner);
+  const std::int64_t chunks = ceil_div(b.size, chunk);
+  if (chunks <= 1 && b.outer == 1) {
     const std::int64_t columns =
         std::max<std::int64_t>(64, 2 * detail::grain_elements / std::max<std::int64_t>(b.size, 1));
     parallel_for(b.inner, columns, [&](std::int64_t begin, std::int64_t end) {
@@ -58,7 +58,7 @@ void sum_middle(const T* x, const Blocks& b, T* y) {
     });
     return;
   }
-  if (pieces <= 1) {
+  if (chunks <= 1) {
     detail::parallel_rows(b.outer, b.size * b.inner, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         kernels::sum_rows(b.size, b.inner, x + i * b.outer_stride, b.stride, T(0), y + i * b.inner);
@@ -66,17 +66,17 @@ void sum_middle(const T* x, const Blocks& b, T* y) {
     });
     return;
   }
-  const Tensor parts = empty({b.outer * pieces, b.inner}, dtype_of<T>);
+  const Tensor parts = empty({b.outer * chunks, b.inner}, dtype_of<T>);
   T* const sums = raw<T>(parts);
-  parallel_for(b.outer * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(b.outer * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k) {
-      const std::int64_t at = k % pieces * piece;
-      kernels::sum_rows(std::min(piece, b.size - at), b.inner,
-                        x + k / pieces * b.outer_stride + at * b.stride, b.stride, T(0), sums + k * b.inner);
+      const std::int64_t at = k % chunks * chunk;
+      kernels::sum_rows(std::min(chunk, b.size - at), b.inner,
+                        x + k / chunks * b.outer_stride + at * b.stride, b.stride, T(0), sums + k * b.inner);
     }
   });
   for (std::int64_t i = 0; i < b.outer; ++i) {
-    kernels::sum_rows(pieces, b.inner, sums + i * pieces * b.inner, b.inner, T(0), y + i * b.inner);
+    kernels::sum_rows(chunks, b.inner, sums + i * chunks * b.inner, b.inner, T(0), y + i * b.inner);
   }
 }
 
@@ -250,7 +250,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
                     give_each_row<T>(
                         d[0], x(), set, [&](std::int64_t i, const T* row, T* dx, std::int64_t n) {
                           if (result[i] == -std::numeric_limits<T>::infinity()) {
-                            std::fill_n(dx, n, T(0));  // e^x is 0 everywhere, and so is its share
+                            std::fill_n(dx, n, T(0));  // e^x is 0 everywhere, and so is its gradient
                           } else {
                             kernels::scaled_exp(row, result[i], raw<const T>(gradient)[i], dx, n);
                           }

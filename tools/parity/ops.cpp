@@ -101,10 +101,10 @@ void add_products(OpTable& table) {
                      }};
 }
 
-NamedTensors pieces(std::vector<Tensor> parts, Call& c) {
+NamedTensors chunks_of(std::vector<Tensor> parts, Call& c) {
   if (c.has("used")) {
     const std::int64_t used = c.integer("used");
-    check(used >= 0 && used < static_cast<std::int64_t>(parts.size()), "used: {} of {} pieces", used,
+    check(used >= 0 && used < static_cast<std::int64_t>(parts.size()), "used: {} of {} chunks", used,
           parts.size());
     return single(parts[static_cast<std::size_t>(used)]);
   }
@@ -147,14 +147,14 @@ void add_views(OpTable& table) {
   table["unsqueeze"] = {{"x", "dim"},
                         [](Call& c) { return single(unsqueeze(c.tensor("x"), c.integer("dim"))); }};
   table["chunk"] = {{"x", "chunks", "dim"}, [](Call& c) {
-                      return pieces(chunk(c.tensor("x"), c.integer("chunks"), c.integer("dim", 0)), c);
+                      return chunks_of(chunk(c.tensor("x"), c.integer("chunks"), c.integer("dim", 0)), c);
                     }};
   table["split"] = {{"x", "sizes", "dim"}, [](Call& c) {
                       const Tensor x = c.tensor("x");
                       const std::int64_t dim = c.integer("dim", 0);
-                      if (c.has("size")) return pieces(split(x, c.integer("size"), dim), c);
-                      if (c.json("sizes").is_number()) return pieces(split(x, c.integer("sizes"), dim), c);
-                      return pieces(split(x, c.json("sizes").get<std::vector<std::int64_t>>(), dim), c);
+                      if (c.has("size")) return chunks_of(split(x, c.integer("size"), dim), c);
+                      if (c.json("sizes").is_number()) return chunks_of(split(x, c.integer("sizes"), dim), c);
+                      return chunks_of(split(x, c.json("sizes").get<std::vector<std::int64_t>>(), dim), c);
                     }};
 }
 
