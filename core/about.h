@@ -1,4 +1,4 @@
-/// What this build of rill is and what it found on this machine.
+/// Description of this build of rill and of the machine it runs on.
 #pragma once
 
 #include <string>

@@ -116,7 +116,7 @@ class Saved {
   const char* op_;
 };
 
-/// Where a gradient is to be written: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage)
+/// Destination of a gradient: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage)
 /// or 1.
 struct Slot {
   Tensor to;        ///< of the input's shape, any strides

@@ -13,7 +13,7 @@
 
 namespace rill {
 
-/// What every function of rill throws on bad input; `what()` is "op: fact with values; remedy".
+/// The exception that every function of rill throws on bad input; `what()` is "op: fact with values; remedy".
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -252,7 +252,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
                   const Tensor& bias = Tensor(), double eps = 1e-5);
 
 // --- losses (ops/loss.cpp)
-/// What becomes of the losses of the elements or rows.
+/// Reduction of the losses of elements or rows.
 enum class Reduction : std::uint8_t { none, mean, sum };
 /// Options of cross_entropy.
 struct CrossEntropyOptions {

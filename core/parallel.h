@@ -27,7 +27,8 @@ namespace detail {
 
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-/// What NoGrad, DetectAnomaly and RecordObserver set on a thread. A parallel_for hands it on to its helpers.
+/// State that NoGrad, DetectAnomaly and RecordObserver set on a thread. A parallel_for hands it to its
+/// helpers.
 struct ThreadModes {
   bool recording = true;
   bool anomaly = false;   ///< results and gradients are checked

@@ -44,7 +44,7 @@ template <class T>
 T* raw(const Tensor& t) noexcept;
 }  // namespace detail
 
-/// What a Tensor points to. Internal: use Tensor.
+/// The object behind a Tensor. Internal: use Tensor.
 struct TensorImpl : RefCounted {
   DType dtype = float32;
   bool requires_grad = false;  ///< a leaf whose gradient is wanted

@@ -71,7 +71,7 @@ std::string misfit(const std::string& name, const Tensor& given, const Tensor& t
   return differs(rill::name(given.dtype()), rill::name(to.dtype()));
 }
 
-/// What does not fit about a state, and what is to be copied where.
+/// Misfits of a state, and the copies to make.
 class LoadPlan {
  public:
   LoadPlan(const Walk& walk, const State& state) {

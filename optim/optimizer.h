@@ -46,7 +46,7 @@ struct ParameterGroup {
   Options options;    ///< of the group
 };
 
-/// What Optimizer::step_clipped did.
+/// The result of Optimizer::step_clipped.
 struct ClippedStep {
   double norm = 0;       ///< of all gradients, before clipping
   bool applied = false;  ///< false when the norm was not finite: nothing has changed but skipped_steps()
@@ -67,7 +67,7 @@ class Optimizer {
   /// in the `norm_type` sense of grad_norm. A step whose norm is not finite is skipped and counted. The
   /// gradients themselves stay as they are: scaling is part of the one pass over all elements.
   ClippedStep step_clipped(double max_norm, double norm_type = 2);
-  /// How many steps were skipped so far.
+  /// The number of steps skipped so far.
   std::int64_t skipped_steps() const noexcept { return skipped_steps_; }
 
   /// Forgets the gradients of all parameters.

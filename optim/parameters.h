@@ -1,4 +1,4 @@
-/// What optimisers and clipping are given: tensors, with names or without.
+/// Arguments of optimisers and clipping: tensors, with names or without.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// What lies behind a Node in its block. Internal to autograd.
+/// Layout of a node's block: output slots, edges and lambda behind the Node. Internal to autograd.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace rill {
 
-/// Where an input's gradient goes: to a producing node, to a leaf, or nowhere.
+/// Destination of an input's gradient: a producing node, a leaf, or none.
 struct Edge {
   Ref<Node> node;
   Ref<TensorImpl> leaf;
@@ -48,10 +48,10 @@ struct Hooks {
 };
 
 namespace detail {
-/// How many backward passes have begun in this process; each takes the next number.
+/// Count of backward passes begun in this process; each takes the next number.
 inline constinit std::atomic<std::uint64_t> passes_begun{0};
 static_assert(alignof(OutputSlot) <= sizeof(Node) && sizeof(Node) % alignof(OutputSlot) == 0);
-/// Where in a node's block its lambda begins.
+/// Offset of the lambda in a node's block.
 constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noexcept {
   return (sizeof(Node) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge) + 15) / 16 * 16;
 }

@@ -177,7 +177,7 @@ void Saved::stale() const {
 // --- hooks
 
 namespace {
-/// What a hook gives; throws when it changed the gradient, which others may share.
+/// Calls a hook; throws when it changed the gradient, which others may share.
 Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
   const Ref<Storage> storage = gradient.impl().storage;
   const std::uint32_t version = storage->version();

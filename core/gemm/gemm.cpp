@@ -28,7 +28,7 @@ constexpr std::int64_t few_rows = 32;
 enum class Kernel : std::uint8_t { blas, thin, blocked, amx };
 enum class Split : std::uint8_t { none, fixed, anywhere };
 
-// How a product is computed. Its parts, if it is split, take the same kernel.
+// The kernel and the split of a product. All its parts take the same kernel.
 struct Plan {
   Kernel kernel;
   Split split;

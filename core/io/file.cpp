@@ -18,7 +18,7 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// Where the bytes of `path` shall stand: links followed, as far as they exist.
+/// The file that `path` names: links followed, as far as they exist.
 std::filesystem::path resolve(std::filesystem::path path) {
   check(!path.filename().empty(), "write: '{}' is not the name of a file", path.string());
   std::error_code error;

@@ -26,7 +26,7 @@ class AtomicFile;
 /// Tensors with names, in order.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// What a file holds.
+/// Contents of a file.
 struct SafetensorsFile {
   NamedTensors tensors;                         ///< in the order of the header
   std::map<std::string, std::string> metadata;  ///< free text that came with them
@@ -59,7 +59,7 @@ SafetensorsFile load_safetensors(const std::filesystem::path& path);
 std::vector<std::byte> safetensors_to_bytes(const NamedTensors& tensors,
                                             const std::map<std::string, std::string>& metadata = {});
 
-/// What load_safetensors makes of a file with these bytes; `label` names them in errors.
+/// Parses the bytes of a safetensors file; `label` names them in errors.
 SafetensorsFile safetensors_from_bytes(std::span<const std::byte> bytes, const std::string& label = "buffer");
 
 }  // namespace rill

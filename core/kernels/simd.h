@@ -1,12 +1,12 @@
-/// How one binary uses the instruction set of the machine it runs on.
+/// One binary for all instruction sets: loops compiled for each, chosen at run time.
 ///
 /// A kernel is a plain loop over branch-free arithmetic marked `#pragma omp simd`, in a leaf function marked
 /// RILL_KERNEL. The compiler makes a copy of the function for each level and the loader picks one.
 ///
-/// What a kernel calls must be RILL_INLINE, lambdas and functors included: a call that is not inlined stays
-/// at the baseline level (and is slow), and one function with two definitions at different levels would be a
-/// crash on old machines. A kernel that is a template is local to its source file: what others call is a
-/// plain function around it.
+/// Functions that a kernel calls must be RILL_INLINE, lambdas and functors included: a call that is not
+/// inlined stays at the baseline level (and is slow), and one function with two definitions at different
+/// levels would be a crash on old machines. A kernel that is a template is local to its source file: what
+/// others call is a plain function around it.
 #pragma once
 
 /// Compiles one function for a given processor, whatever the file is compiled for.

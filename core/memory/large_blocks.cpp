@@ -12,7 +12,7 @@
 namespace rill::memory::detail {
 namespace {
 
-/// What is reserved at a time where addresses are short.
+/// Reservation size where addresses are short.
 constexpr std::int64_t few_addresses = std::int64_t{64} << 20;
 
 /// Addresses without memory, or null; at `start` with MAP_FIXED, in place of what is there.

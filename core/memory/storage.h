@@ -37,7 +37,7 @@ class alignas(64) Storage : public RefCounted {
 
   std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(Storage); }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// How often the contents were open to change.
+  /// Count of mutable accesses.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept {
     version_.store(version() + 1, std::memory_order_relaxed);

@@ -56,7 +56,7 @@ struct Scale {
   }
 };
 
-/// What a verb writes: t, changed from now on.
+/// The destination of an in-place op: t, whose version moves on.
 const Tensor& changed(const Tensor& t) {
   t.impl().storage->bump_version();
   return t;

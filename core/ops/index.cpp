@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t no_skip = -1;
 
-/// Where element i of a tensor stands, for messages: "row 2" of one dimension, "position [0, 2]" of more.
+/// The position of element i of a tensor, for messages: "row 2" of one dimension, "position [0, 2]" of more.
 std::string place(std::int64_t i, const Shape& shape) {
   if (shape.size() < 2) return fmt::format("row {}", i);
   Dims position = shape;

@@ -1,4 +1,4 @@
-/// How ops that work along dimensions see a strided tensor: as blocks [outer, size, inner] or as rows. For
+/// Strided tensors as ops along dimensions read them: as blocks [outer, size, inner] or as rows. For
 /// ops only.
 #pragma once
 
@@ -35,7 +35,7 @@ class DimSet {
   bool are_last(int rank) const noexcept;
   /// The shape that is left of x when these dims are reduced.
   Shape reduced(const Shape& x, bool keepdim) const;
-  /// How many elements of x are reduced into one.
+  /// The number of elements of x that are reduced to one.
   std::int64_t count(const Shape& x) const;
 
  private:

@@ -32,7 +32,7 @@ MatrixView<const T> as_matrix(const Tensor& t, Tensor& owner) {
   return *matrix_view<const T>(owner);
 }
 
-/// What forward computes besides the loss; undefined where nobody wants it.
+/// Results of forward besides the loss; undefined where nobody wants them.
 struct KeptGradients {
   Tensor x;       // [N, in]
   Tensor weight;  // in the layout of the weight: [V, in], or [in, V] when that is how it is stored

@@ -58,7 +58,7 @@ Tensor soft_cross_entropy(const Tensor& x, const Tensor& target, const CrossEntr
   return sum(terms) / -divisor;
 }
 
-/// What a row's loss is made of (see kernels/loss.h): a and b, and the sum of all its coefficients.
+/// The terms of a row's loss (see kernels/loss.h): a and b, and the sum of all its coefficients.
 struct Coefficients {
   double own;        ///< a / weight of the row's class
   double every;      ///< b

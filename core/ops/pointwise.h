@@ -26,7 +26,7 @@
 
 namespace rill {
 
-/// What a pointwise op's backward reads besides dy.
+/// The operand that a pointwise op's backward reads besides dy.
 enum class Keeps : std::uint8_t { nothing, input, output };
 
 namespace detail {

@@ -21,7 +21,7 @@ struct Descending {
   static bool before(T a, T b) noexcept {
     return a > b || (a != a && b == b);
   }
-  /// What comes first of a block, or NaN if the block holds one.
+  /// The element of a block that ranks first; NaN if the block has one.
   template <class T>
   static T first(const T* x, std::int64_t n) noexcept {
     return kernels::max(x, n);

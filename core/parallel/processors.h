@@ -1,4 +1,4 @@
-/// How many processors this process may use.
+/// The number of processors that this process may use.
 #pragma once
 
 #include <string>

@@ -284,7 +284,7 @@ struct TeamEnd {
   }
 } team_end;
 
-// What a thread holds while it runs a region.
+// State of a thread while it runs a region.
 class RegionOwner {
  public:
   RegionOwner() noexcept : owns_(!team_taken.exchange(true)) { in_region = owns_; }

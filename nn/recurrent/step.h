@@ -62,7 +62,7 @@ struct GateGradients {
   GateGradients clone() const { return {gates.clone(), q.defined() ? q.clone() : q, candidate}; }
 };
 
-/// How many inputs of an op a unit's weights are, in the order of `weight_inputs`.
+/// The number of inputs that a unit's weights are to an op, in the order of `weight_inputs`.
 constexpr int weights_per_unit = 5;
 /// ih, hh, bias_ih, bias_hh, inner.
 std::array<TensorRef, weights_per_unit> weight_inputs(const RecurrentWeights& w);

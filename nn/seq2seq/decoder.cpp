@@ -33,7 +33,7 @@ void check_tokens(const char* what, const Tensor& tokens, const Shape& wanted) {
         what, name(tokens.dtype()), tokens.shape(), wanted);
 }
 
-/// How many steps of each sequence the loss reads: up to its last target that counts.
+/// The number of steps of each sequence that the loss reads: up to its last target that counts.
 Tensor counted_steps(const Tensor& targets, const CrossEntropyOptions& options) {
   if (!options.ignore_index || options.reduction == Reduction::none) return {};
   const std::int64_t steps = targets.size(0), batch = targets.size(1);

@@ -37,7 +37,7 @@ struct Workspace {
     if (unit.candidate >= 0) q = empty({n, s.hidden}, dtype);
     if (unit.states == 2) c = empty({n, s.hidden}, dtype);
   }
-  /// Where row `row`, of position `position`, is.
+  /// The address of row `row` at position `position`.
   std::int64_t at(std::int64_t row, std::int64_t position) const noexcept { return kept ? row : position; }
 };
 

@@ -21,9 +21,9 @@
 
 namespace rill::nn {
 
-/// How the two directions of an encoder become one tensor: added, or side by side.
+/// Merge of an encoder's two directions: added, or concatenated.
 enum class Directions : std::uint8_t { sum, concat };
-/// How the encoder's last h becomes the decoder's first: directions added, or tanh(bridge(side by side)).
+/// Initial h of the decoder from the encoder's last: directions added, or tanh(bridge(concatenated)).
 /// Cell states are added.
 enum class Bridge : std::uint8_t { sum, project };
 

@@ -18,7 +18,7 @@
 
 namespace rill::parity {
 
-/// What rill does not offer: a case that needs it may be skipped if it is optional.
+/// Thrown for what rill does not offer: an optional case that needs it is skipped.
 class Unsupported : public Error {
  public:
   using Error::Error;

@@ -22,7 +22,7 @@ std::string index_text(std::int64_t flat, const Shape& shape) {
   return fmt::format("{}", index);
 }
 
-/// How wrong a number is: 0 if within the bound, else by how much it exceeds it; infinite for NaN and wrong
+/// Error of a value: 0 if within the bound, else by how much it exceeds it; infinite for NaN and wrong
 /// infinities.
 double excess(double got, double want, const Bound& bound) {
   constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-/// What a replayed case produced beside what the reference set says.
+/// Results of a replayed case against those of the reference set.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace rill::parity {
 /// Tensors by "role.name", as in the files: out.loss, grad.param.weight, …
 using Results = std::map<std::string, Tensor, std::less<>>;
 
-/// How far a number may lie from the wanted one: the larger of floor + rtol · |want| and `absolute`.
+/// Tolerance of a value: the larger of floor + rtol · |want| and `absolute`.
 struct Bound {
   double rtol = 0;
   double floor = 0;

@@ -23,7 +23,7 @@
 
 namespace rill::parity {
 
-/// What an expression stands for: a number, a tensor, or a list of either.
+/// Value of an expression: a number, a tensor, or a list of either.
 struct Value {
   std::variant<double, Tensor, std::vector<Value>> held;
 };

@@ -12,7 +12,7 @@ namespace {
 
 bool has_results(const Case& c) { return !c.names("out").empty() || !c.names("grad").empty(); }
 
-/// What is wrong with a case, one text each.
+/// The faults of a case, one text each.
 std::vector<std::string> failures(const ReferenceSet& set, const Case& c, DType dtype) {
   try {
     if (!has_results(c)) return {"the index names no result to compare"};
