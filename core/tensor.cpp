@@ -184,8 +184,7 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
         name(dtype()));
   check(!wanted || is_contiguous(),
         "set_requires_grad: a leaf is contiguous, not a view of shape {} with strides {}; use .clone(), or "
-        "mark "
-        "the tensor it is a view of",
+        "mark the tensor it is a view of",
         shape(), strides());
   impl().requires_grad = wanted;
   return *this;

@@ -17,13 +17,14 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The gradients that there are, each once.
+/// The gradients of the parameters that have one, each once.
 std::vector<Tensor> gradients_of(const char* op, const Parameters& parameters) {
   std::vector<Tensor> gradients;
   std::unordered_set<const TensorImpl*> seen;
   std::size_t index = 0;
   for (const auto& [name, t] : parameters) {
-    check(t.defined(), "{}: parameter {} '{}' is undefined", op, index++, name);
+    check(t.defined(), "{}: parameter {} '{}' is undefined", op, index, name);
+    ++index;
     if (const Tensor g = t.grad(); g.defined() && seen.insert(g.ref().get()).second) gradients.push_back(g);
   }
   return gradients;

@@ -22,9 +22,8 @@ struct Chunk {
 /// Contiguous tensors one after the other, cut into blocks whose borders depend on the sizes alone.
 class Flat {
  public:
-  static constexpr std::int64_t block = 4096;  ///< elements
-  static constexpr std::int64_t alignment =
-      16;  ///< a tensor starts at a multiple: chunks are aligned as it is
+  static constexpr std::int64_t block = 4096;    ///< elements
+  static constexpr std::int64_t alignment = 16;  ///< elements; chunks are aligned as their tensors are
 
   /// Of all tensors; undefined ones have no elements.
   explicit Flat(const std::vector<Tensor>& tensors) {
@@ -35,6 +34,7 @@ class Flat {
     }
   }
 
+  /// The number of blocks.
   std::int64_t blocks() const noexcept { return (end_ + block - 1) / block; }
 
   /// Calls f(Chunk) for all elements, in parallel; the chunks of one block on one thread, in order.

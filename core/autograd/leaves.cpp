@@ -35,8 +35,7 @@ Tensor& Backward::leaf_target(TensorImpl& leaf) {
 void Backward::check_not_converted(const TensorImpl& leaf, DType recorded) {
   check(leaf.dtype == recorded,
         "backward: a leaf of shape {} was converted from {} to {} since; take the parameter from the module "
-        "again "
-        "and run forward again",
+        "again and run forward again",
         leaf.shape, name(recorded), name(leaf.dtype));
 }
 

@@ -30,7 +30,6 @@ struct OutputSlot {
 /// Hooks of one tensor, and for a leaf the gradient that waits for them. A hook registered during a pass
 /// begins with the next, so it knows how many passes had begun by then.
 struct Hooks {
- public:
   Tensor pending;
 
   void add(std::function<Tensor(const Tensor&)> function);

@@ -11,15 +11,7 @@
 #include <support/expect.h>
 
 using namespace rill;
-using test::check_error;
-using test::ids;
-using test::largest_difference;
-using test::lengths;
-using test::names_of;
-using test::Tagger;
-using test::tagger;
-using test::Tied;
-using test::tied;
+using namespace test;
 
 TEST_CASE("module: parameters have dotted names in the order of the members") {
   const Tagger m = tagger(1);

@@ -80,8 +80,7 @@ TEST_CASE("optim: a strided leaf is refused by name") {
   }
   CHECK_THROWS_WITH_AS(SGD(NamedTensors{{"left", left}}),
                        "SGD: parameter 'left' of shape [5, 4] has strides [9, 1]; a leaf is a dense array: "
-                       "train a contiguous() "
-                       "copy",
+                       "train a contiguous() copy",
                        Error);
   // The same gradient on a dense copy: 3 everywhere has norm 3 √20, so max_norm 1 moves by 1 / √20.
   Tensor dense = left.contiguous().set_requires_grad();
