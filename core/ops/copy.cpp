@@ -117,23 +117,22 @@ Tensor flip(const Tensor& x, const Dims& dims) {
 Tensor repeat(const Tensor& x, const Dims& repeats) {
   check(repeats.size() >= x.dim(), "repeat: {} names fewer dimensions than the tensor of shape {} has",
         repeats, x.shape());
-  // [a, b] tiled [r, s] is [1, a, 1, b] expanded to [r, a, s, b] and flattened pairwise.
-  Shape spread, tiled, shape;
-  const int skip = repeats.size() - x.dim();
-  for (int i = 0; i < repeats.size(); ++i) {
-    check(repeats[i] >= 0, "repeat: {} has a negative count", repeats);
-    const std::int64_t size = i < skip ? 1 : x.shape()[i - skip];
-    shape.push_back(checked_mul("repeat", size, repeats[i]));
-    if (repeats[i] != 1) {
-      spread.push_back(1);
-      tiled.push_back(repeats[i]);
-    }
-    if (i >= skip) {
-      spread.push_back(size);
-      tiled.push_back(size);
-    }
+  Shape shape = Shape::filled(repeats.size() - x.dim(), 1);
+  for (const std::int64_t size : x.shape()) shape.push_back(size);
+  for (const std::int64_t count : repeats) check(count >= 0, "repeat: {} has a negative count", repeats);
+  Tensor y = reshape(x, shape);
+  // From the last dimension on, [..., s, ...] is [outer, 1, inner], expanded to [outer, count, inner].
+  std::int64_t inner = 1;
+  for (int d = repeats.size() - 1; d >= 0; --d) {
+    const std::int64_t count = repeats[d];
+    std::int64_t outer = 1;
+    for (int i = 0; i < d; ++i) outer = checked_mul("repeat", outer, shape[i]);
+    const std::int64_t tile = checked_mul("repeat", inner, shape[d]);
+    inner = checked_mul("repeat", tile, count);
+    shape[d] = checked_mul("repeat", shape[d], count);
+    if (count != 1) y = reshape(expand(reshape(y, {outer, 1, tile}), {outer, count, tile}), shape);
   }
-  return reshape(expand(reshape(x, spread), tiled), shape);
+  return y;
 }
 
 Tensor tril(const Tensor& x, std::int64_t diagonal) {

@@ -59,28 +59,7 @@ struct Product {
   }
 
   /// The greatest error of `result`, against sums in double, relative to 1 + the sum of the magnitudes.
-  double error(const std::vector<T>& result) const {
-    double worst = 0;
-    for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < ldc; ++j) {
-        const auto at = static_cast<std::size_t>(i * ldc + j);
-        if (j >= n) {
-          if (std::memcmp(&result[at], &c[at], sizeof(T)) != 0) return 1e9;  // written beyond the row
-          continue;
-        }
-        double sum = beta == T(0) ? 0 : static_cast<double>(beta) * c[at];
-        double size = 1 + std::abs(sum);
-        for (std::int64_t p = 0; p < k; ++p) {
-          const double term = static_cast<double>(left(i, p)) * right(p, j);
-          sum += term;
-          size += std::abs(term);
-        }
-        const double relative = std::abs(result[at] - sum) / size;
-        if (!(relative <= worst)) worst = relative;
-      }
-    }
-    return worst;
-  }
+  double error(const std::vector<T>& result) const;
 
   T& left(std::int64_t i, std::int64_t p) {
     return a[static_cast<std::size_t>(ta ? p * lda + i : i * lda + p)];

@@ -93,6 +93,20 @@ TEST_CASE("shapes: sizes that add or multiply up to more than 2^63 - 1 are error
   CHECK_THROWS_AS(rill::matmul(rill::zeros({huge, 4, 0}), rill::zeros({0, 1})), rill::Error);
 }
 
+TEST_CASE("repeat: every dimension of a tensor of any rank may be tiled") {
+  for (const int rank : {1, 2, 5, rill::Dims::max_rank}) {
+    CAPTURE(rank);
+    const Tensor x = counting(rill::Dims::filled(rank, 2)).set_requires_grad();
+    const Tensor y = rill::repeat(x, rill::Dims::filled(rank, 2));
+    Tensor expected = x.detach();
+    for (int d = 0; d < rank; ++d) expected = rill::cat({expected, expected}, d);
+    CHECK(y.shape() == expected.shape());
+    CHECK(y.to_vector() == expected.to_vector());
+    rill::backward(rill::sum(y));
+    CHECK(x.grad().to_vector() == Values(1 << rank, 1 << rank));
+  }
+}
+
 TEST_CASE("split, chunk and slice: right for the largest sizes there are") {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   const Tensor x = rill::zeros({1}).expand({largest});
