@@ -24,7 +24,7 @@ Tensor plain(const Tensor& x, const Tensor& weight, const Tensor& bias, double e
 
 }  // namespace
 
-TEST_CASE("layer_norm: equals its definition in every layout, on any threads") {
+TEST_CASE("layer_norm: equals its definition in every layout, on any number of threads") {
   test::same(
       [](const std::vector<Tensor>& in) {
         return std::vector<Tensor>{rill::layer_norm(in[0], {6}, in[1], in[2])};
@@ -68,7 +68,7 @@ TEST_CASE("layer_norm: many rows give the same bits for any number of threads") 
   CHECK(result() == serial);
 }
 
-TEST_CASE("layer_norm: equal numbers, empty tensors and wrong arguments") {
+TEST_CASE("layer_norm: constant rows, empty tensors and invalid arguments") {
   CHECK(rill::layer_norm(rill::full({2, 3}, 7), {3}).to_vector() == Values{0, 0, 0, 0, 0, 0});
   CHECK(rill::layer_norm(rill::zeros({0, 3}), {3}).shape() == rill::Shape{0, 3});
   CHECK(rill::layer_norm(rill::zeros({2, 0}), {0}).shape() == rill::Shape{2, 0});
