@@ -31,7 +31,7 @@ TEST_CASE("dropout: the reference values") {
   }
 }
 
-TEST_CASE("dropout: a share p of the elements is 0 and the rest is scaled, and so is the gradient") {
+TEST_CASE("dropout: a fraction p of the elements is 0 and the rest scaled, as is the gradient") {
   Rng rng(1);
   const nn::Dropout layer({.p = 0.3}, rng);
   Tensor x = ones({100, 200});
@@ -44,8 +44,7 @@ TEST_CASE("dropout: a share p of the elements is 0 and the rest is scaled, and s
   CHECK(largest_difference(x.grad(), y) == 0);
 }
 
-TEST_CASE(
-    "dropout: calls differ, layers of one generator differ, equal seeds repeat on any number of threads") {
+TEST_CASE("dropout: calls and layers differ, equal seeds repeat on any number of threads") {
   const Tensor x = ones({300, 300});
   const auto two_calls = [&](int threads) {
     const test::Threads setter(threads);
@@ -71,7 +70,7 @@ TEST_CASE("dropout: counters resume a run exactly, with the stream of the saved 
   CHECK(layer.state_dict().empty());
 }
 
-TEST_CASE("dropout: calls of two threads take a number each, none twice") {
+TEST_CASE("dropout: concurrent calls never share a counter value") {
   constexpr int calls = 4000;
   const Tensor x = ones({64});
   Rng one(1), other(1);
@@ -91,7 +90,7 @@ TEST_CASE("dropout: calls of two threads take a number each, none twice") {
   CHECK(shared.counters() == alone.counters());
 }
 
-TEST_CASE("dropout: in eval the input itself comes back and no call is counted") {
+TEST_CASE("dropout: eval returns the input itself and counts no call") {
   Rng rng(1);
   nn::Dropout layer({.p = 0.5}, rng);
   const auto before = layer.counters();

@@ -24,7 +24,7 @@ TEST_CASE("embedding: the reference values") {
   }
 }
 
-TEST_CASE("embedding: rows are normal numbers, the padding row is 0 and stays so") {
+TEST_CASE("embedding: rows are normally distributed, and the padding row stays 0") {
   Rng rng(1);
   const nn::Embedding layer({.num_embeddings = 50, .embedding_dim = 40, .padding_idx = -1}, rng);
   CHECK(layer.options().padding_idx == 49);
@@ -37,7 +37,7 @@ TEST_CASE("embedding: rows are normal numbers, the padding row is 0 and stays so
   CHECK(sum(layer.weight().grad()).item() == 40);
 }
 
-TEST_CASE("embedding: what does not fit is an error") {
+TEST_CASE("embedding: invalid ids and options are errors") {
   Rng rng(1);
   const nn::Embedding layer({.num_embeddings = 5, .embedding_dim = 3}, rng);
   check_error([&] { layer(tensor<std::int64_t>({0, 5})); }, "embedding: index 5");

@@ -43,7 +43,7 @@ TEST_CASE("linear: the reference values") {
   }
 }
 
-TEST_CASE("linear: parameters are named and spread as PyTorch's") {
+TEST_CASE("linear: parameters have PyTorch's names and distribution") {
   Rng rng(1);
   const nn::Linear layer({.in_features = 100, .out_features = 60}, rng);
   const auto named = layer.named_parameters();
@@ -60,7 +60,7 @@ TEST_CASE("linear: parameters are named and spread as PyTorch's") {
   CHECK(nn::Linear({.in_features = 2, .out_features = 2, .bias = false}, rng).named_parameters().size() == 1);
 }
 
-TEST_CASE("linear: the gradient of the named weight is that of the stored array") {
+TEST_CASE("linear: the gradient of the named weight equals that of the stored array") {
   Rng rng(1);
   const nn::Linear layer({.in_features = 3, .out_features = 2}, rng);
   const Tensor x = randn({4, 3}, rng);
@@ -96,7 +96,7 @@ TEST_CASE("linear: a weight may be shared with an embedding") {
               "tie_weight: the weight was computed by 'mul'");
 }
 
-TEST_CASE("linear: what does not fit is an error") {
+TEST_CASE("linear: invalid inputs and options are errors") {
   Rng rng(1);
   const nn::Linear layer({.in_features = 3, .out_features = 2}, rng);
   check_error([&] { layer(ones({2, 4})); }, "linear");

@@ -64,7 +64,7 @@ TEST_CASE("gru: a cell gives the reference values") {
   }
 }
 
-TEST_CASE("gru: names and shapes of the parameters are PyTorch's") {
+TEST_CASE("gru: parameters have PyTorch's names and shapes") {
   Rng rng(3);
   const nn::GRU gru({.input_size = 4, .hidden_size = 5, .num_layers = 2, .bidirectional = true}, rng);
   const auto named = gru.named_parameters();

@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,12 +7,14 @@
 #include <rill/core/core.h>
 #include <rill/core/gemm/packed_matrix.h>
 #include <rill/nn/seq2seq/decoder.h>
+#include <support/expect.h>
 #include <support/reference.h>
 
 namespace {
 
 using namespace rill;
 using nn::Cell;
+using test::largest_difference;
 using Tensors = std::vector<Tensor>;
 
 nn::AttentionDecoder reference_decoder(const test::Reference& want) {
@@ -40,14 +40,6 @@ Tensor random_tokens(const Shape& shape, std::uint64_t seed, std::uint64_t vocab
   for (std::int64_t i = 0; i < numel(shape); ++i)
     ids.push_back(static_cast<std::int64_t>(rng.below(vocabulary)));
   return tensor(ids, shape);
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::fabs(x[i] - y[i]));
-  return worst;
 }
 
 }  // namespace
@@ -94,7 +86,7 @@ TEST_CASE("decoder: teacher forcing gives the reference values") {
   }
 }
 
-TEST_CASE("decoder: the loss of the features is the loss of the tokens") {
+TEST_CASE("decoder: the loss of features equals the loss of tokens") {
   for (const auto& [cell, attention] : {std::pair{Cell::gru, true}, std::pair{Cell::lstm, true},
                                         std::pair{Cell::rau, true}, std::pair{Cell::lstm, false}}) {
     nn::AttentionDecoder decoder =
@@ -126,7 +118,7 @@ TEST_CASE("decoder: the loss of the features is the loss of the tokens") {
   }
 }
 
-TEST_CASE("decoder: steps one after another equal teacher forcing") {
+TEST_CASE("decoder: single steps equal teacher forcing") {
   for (const bool attention : {true, false}) {
     for (const std::int64_t readout : {0, 8}) {
       nn::AttentionDecoder decoder = small_decoder(
@@ -153,7 +145,7 @@ TEST_CASE("decoder: steps one after another equal teacher forcing") {
   }
 }
 
-TEST_CASE("decoder: without attention the context stands still") {
+TEST_CASE("decoder: without attention the context is constant") {
   nn::AttentionDecoder decoder = small_decoder({.attention = false});
   decoder.eval();
   Rng rng(2);
@@ -167,7 +159,7 @@ TEST_CASE("decoder: without attention the context stands still") {
   for (const auto& [name, p] : decoder.named_parameters()) CHECK_MESSAGE(!name.starts_with("attn"), name);
 }
 
-TEST_CASE("decoder: without attention the states are those of the unit on embedding and context") {
+TEST_CASE("decoder: without attention the states equal those of the unit on embedding and context") {
   for (const Cell cell : nn::cells) {
     nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell, .attention = false});
     Rng rng(2);
@@ -191,8 +183,7 @@ TEST_CASE("decoder: without attention the states are those of the unit on embedd
 }
 
 TEST_CASE(
-    "decoder: a row decoded alone gives the bits it has in a small batch, and in a large one up to "
-    "rounding") {
+    "decoder: a row has the same bits alone and in a small batch, and equals a large batch up to rounding") {
   nn::AttentionDecoder decoder = small_decoder();
   decoder.eval();
   const NoGrad no_grad;
@@ -211,7 +202,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("decoder: a kept graph gives the same gradients again, and the last time too") {
+TEST_CASE("decoder: a kept graph gives the same gradients in every pass") {
   for (const Cell cell : nn::cells) {
     const nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell});
     Rng rng(2);
@@ -234,7 +225,7 @@ TEST_CASE("decoder: a kept graph gives the same gradients again, and the last ti
   }
 }
 
-TEST_CASE("decoder: dropout acts while training and is off in eval") {
+TEST_CASE("decoder: dropout acts in training and is off in eval") {
   nn::AttentionDecoder decoder = small_decoder({.dropout = 0.5, .features_dropout = 0.5});
   Rng rng(2);
   const Tensor outputs = randn({7, 3, 6}, rng), hidden = randn({3, 5}, rng),
@@ -247,7 +238,7 @@ TEST_CASE("decoder: dropout acts while training and is off in eval") {
                            decoder.log_probs(tokens, hidden, memory)) == 0);
 }
 
-TEST_CASE("decoder: the names of the parameters") {
+TEST_CASE("decoder: parameter names") {
   const auto names = [](const nn::Module& m) {
     std::string all;
     for (const auto& [name, p] : m.named_parameters()) all += name + " ";
@@ -265,7 +256,7 @@ TEST_CASE("decoder: the names of the parameters") {
       "rau.cells.0.bias_a readout.weight readout.bias out.weight out.bias ");
 }
 
-TEST_CASE("decoder: a decoder that was moved from is an error") {
+TEST_CASE("decoder: using a moved-from decoder is an error") {
   for (const bool attention : {true, false}) {
     nn::AttentionDecoder decoder = small_decoder({.attention = attention});
     const nn::Memory memory = decoder.prepare(zeros({7, 3, 6}));
@@ -278,7 +269,7 @@ TEST_CASE("decoder: a decoder that was moved from is an error") {
   }
 }
 
-TEST_CASE("decoder: no steps and no rows give empty results and no gradient") {
+TEST_CASE("decoder: zero steps or rows give empty results and pass gradients on") {
   nn::AttentionDecoder decoder = small_decoder();
   Rng rng(2);
   Tensor hidden = randn({1, 3, 5}, rng).set_requires_grad();
@@ -294,7 +285,7 @@ TEST_CASE("decoder: no steps and no rows give empty results and no gradient") {
   CHECK(decoder.step(zeros({0}, int64), zeros({0, 5}), nobody).log_probs.shape() == Shape{0, 9});
 }
 
-TEST_CASE("decoder: parts that do not fit each other are an error that names both sides") {
+TEST_CASE("decoder: mismatched sizes are errors that name both sides") {
   nn::AttentionDecoder decoder = small_decoder();
   const nn::Memory memory = decoder.prepare(zeros({7, 3, 6}));
   const Tensor hidden = zeros({1, 3, 5}), tokens = zeros({4, 3}, int64);
