@@ -123,24 +123,6 @@ TEST_CASE("cross_entropy: more dimensions, one row, and class probabilities") {
   }
 }
 
-TEST_CASE("cross_entropy: matches PyTorch with weights, ignored rows and smoothing") {
-  Tensor x = rill::tensor({2.192382955, -4.256958952, 0.4315796666, -0.9649738124, -1.812724823, 4.086843326,
-                           1.681554011, 0.1049811742, 1.498567129, -1.397649217, -2.085511014, -3.325166297,
-                           -2.035112647, 1.611040116},
-                          {2, 7})
-                 .set_requires_grad();
-  // One row of a larger mean; the divisor is the total weight of its targets.
-  const Tensor weight = rill::tensor(
-      {0.7658422451, 0.3699739668, 0.6358081702, 1.617762713, 1.668519545, 1.349552698, 0.273886243});
-  const double divisor = 0.6358081702 + 1.349552698 + 0.6358081702 + 1.668519545;
-  const Tensor y = rill::cross_entropy(
-      x, classes({2, 0}),
-      {.weight = weight, .ignore_index = 0, .label_smoothing = 0.2, .reduction = Reduction::sum});
-  y.backward(rill::scalar(-0.7159979597 / divisor, rill::float64));
-  check_close(x.grad(), {-0.01011162509, 0.001742599486, 0.08556491529, 0.007129457338, 0.007706189137,
-                         -0.08507939007, -0.006952146084, 0, 0, 0, 0, 0, 0, 0});
-}
-
 TEST_CASE("cross_entropy: extreme scores are exact, and ignoring every target gives PyTorch's values") {
   for (const rill::DType dtype : {rill::float32, rill::float64}) {
     Tensor x = rill::tensor({1e4, -1e4, 0.0, -1e4, 1e4, 1e4}, {2, 3}).to(dtype).set_requires_grad();
@@ -258,12 +240,7 @@ TEST_CASE("pointwise losses: differing shapes and dtypes are errors, without bro
                        "mse_loss: x is float32, the target float64; use .to(float32)", rill::Error);
 }
 
-TEST_CASE("binary_cross_entropy_with_logits: matches PyTorch, accurate and finite at extremes") {
-  const Tensor x =
-      rill::tensor({-3.531349791, -9.685917335, -7.64749572, 2.654061874, 2.381345548, -8.185240181});
-  const Tensor t = rill::tensor({1.0, 0.0, 0.0, 0.0, 1.0, 1.0});
-  check_close(rill::binary_cross_entropy_with_logits(x, t, Reduction::none),
-              {3.560195122, 6.215070415e-05, 0.0004771239291, 2.722061416, 0.08840103011, 8.185518879});
+TEST_CASE("binary_cross_entropy_with_logits: accurate and finite at extremes") {
   for (const rill::DType dtype : {rill::float32, rill::float64}) {
     Tensor wide = rill::tensor({1e4, -1e4, 30.0}).to(dtype).set_requires_grad();
     const Tensor y = rill::binary_cross_entropy_with_logits(wide, rill::tensor({0.0, 0.0, 1.0}).to(dtype),

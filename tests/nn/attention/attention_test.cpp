@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include <rill/core/core.h>
 #include <rill/nn/attention/attention.h>
 #include <support/expect.h>
 #include <support/gradcheck_table.h>
-#include <support/reference.h>
 #include <support/same.h>
 
 namespace {
@@ -44,21 +42,6 @@ void same_attention(const Sizes& s) {
              attention_function(s, nn::reference::additive_attention), inputs_of(s));
 }
 
-void check_reference(const std::string& prefix) {
-  CAPTURE(prefix);
-  Rng rng(1);
-  nn::AdditiveAttention attention({.hidden_size = 6}, rng);
-  const test::Reference want("attention.safetensors", prefix);
-  want.load_into(attention);
-  const Tensor hidden = want.input("hidden"), outputs = want.input("encoder_outputs");
-  const nn::Attended found = attention(hidden, attention.prepare(outputs, want("in.lengths")));
-  want.check_equal(found.weights, "out.weights");
-  found.weights.backward(want("gout.weights"));
-  want.check_gradient(hidden, "hidden");
-  want.check_gradient(outputs, "encoder_outputs");
-  want.check_gradients(attention);
-}
-
 bool all_zero(const Tensor& t) {
   const std::vector<double> v = t.to_vector();
   return std::all_of(v.begin(), v.end(), [](double x) { return x == 0; });
@@ -76,10 +59,6 @@ TEST_CASE("attention: the op equals its definition") {
 TEST_CASE("attention: the op equals its definition for ragged sources") {
   same_attention({.steps = 7, .batch = 4, .size = 6, .width = 5, .lengths = {4, 7, 1, 6}});
   same_attention({.steps = 4, .batch = 3, .size = 20, .width = 9, .lengths = {0, 4, 2}});
-}
-
-TEST_CASE("attention: the module gives the reference values") {
-  for (const char* prefix : {"b1", "batch", "batch_masked"}) check_reference(prefix);
 }
 
 TEST_CASE("attention: padded positions have weight 0, whatever their contents") {

@@ -8,21 +8,12 @@
 #include <rill/core/gemm/packed_matrix.h>
 #include <rill/nn/seq2seq/decoder.h>
 #include <support/expect.h>
-#include <support/reference.h>
 
 namespace {
 
 using namespace rill;
 using nn::Cell;
 using test::largest_difference;
-using Tensors = std::vector<Tensor>;
-
-nn::AttentionDecoder reference_decoder(const test::Reference& want) {
-  Rng rng(1);
-  nn::AttentionDecoder decoder({.vocabulary = 11, .embedding_dim = 6, .hidden_size = 6, .dropout = 0}, rng);
-  want.load_into(decoder);
-  return decoder;
-}
 
 nn::AttentionDecoder small_decoder(nn::AttentionDecoderOptions o = {}) {
   Rng rng(5);
@@ -43,48 +34,6 @@ Tensor random_tokens(const Shape& shape, std::uint64_t seed, std::uint64_t vocab
 }
 
 }  // namespace
-
-TEST_CASE("decoder: one step gives the reference values") {
-  for (const char* prefix : {"step_b1", "step_batch_masked"}) {
-    CAPTURE(prefix);
-    const test::Reference want("attn_decoder_step.safetensors", prefix);
-    const nn::AttentionDecoder decoder = reference_decoder(want);
-    const Tensor hidden = want.input("hidden"), outputs = want.input("encoder_outputs");
-    const nn::DecoderStep step =
-        decoder.step(want("in.token"), hidden, decoder.prepare(outputs, want("in.lengths")));
-    want.check_equal(step.log_probs, "out.log_probs");
-    want.check_equal(step.state.h, "out.hidden");
-    want.check_equal(step.weights, "out.weights");
-    backward(Tensors{step.log_probs, step.state.h, step.weights},
-             Tensors{want("gout.log_probs"), want("gout.hidden"), want("gout.weights")});
-    want.check_gradient(hidden, "hidden");
-    want.check_gradient(outputs, "encoder_outputs");
-    want.check_gradients(decoder);
-  }
-}
-
-TEST_CASE("decoder: teacher forcing gives the reference values") {
-  for (const auto& [file, prefix] :
-       {std::pair{"attn_decoder_unroll_b1.safetensors", "unroll_b1"},
-        std::pair{"attn_decoder_unroll_masked.safetensors", "unroll_batch_masked"}}) {
-    CAPTURE(prefix);
-    const test::Reference want(file, prefix);
-    const nn::AttentionDecoder decoder = reference_decoder(want);
-    const Tensor hidden = want.input("hidden"), outputs = want.input("encoder_outputs");
-    const nn::Memory memory = decoder.prepare(outputs, want("in.lengths"));
-    const nn::DecoderFeatures features = decoder.features(want("in.dec_in"), hidden, memory);
-    want.check_equal(decoder.log_probs(features), "out.log_probs");
-    want.check_equal(features.weights, "out.weights");
-    want.check_equal(features.state.h, "out.hidden");
-    const CrossEntropyOptions summed{.ignore_index = 0, .reduction = Reduction::sum};
-    const Tensor loss = decoder.loss(want("in.dec_in"), hidden, memory, want("in.target"), summed);
-    want.check_equal(loss, "out.loss");
-    loss.backward();
-    want.check_gradient(hidden, "hidden");
-    want.check_gradient(outputs, "encoder_outputs");
-    want.check_gradients(decoder);
-  }
-}
 
 TEST_CASE("decoder: the loss of features equals the loss of tokens") {
   for (const auto& [cell, attention] : {std::pair{Cell::gru, true}, std::pair{Cell::lstm, true},
