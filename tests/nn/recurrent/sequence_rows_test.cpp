@@ -38,7 +38,7 @@ TEST_CASE("sequence rows: chunks of ragged batches have about the same number of
   CHECK(rows.chunk_borders(costly, float64) == Borders{0, 1, 4});
 }
 
-TEST_CASE("sequence rows: on AMX a float32 batch has one chunk per started tile") {
+TEST_CASE("sequence rows: on AMX a float32 batch of 16 or more has one chunk per started tile") {
   const test::Threads setter(8);
   const bool tiles = kernels::has_amx();
   CHECK(chunks(15, float32).size() == 9);
