@@ -8,7 +8,7 @@
 
 using namespace rill;
 
-TEST_CASE("gradcheck: an element of the report can be named by a function") {
+TEST_CASE("gradcheck: element_name names the element in the report") {
   const Tensor x = ones({2, 3}, float64).set_requires_grad();
   const auto wrong = [](const std::vector<Tensor>& in) {
     return std::vector{record("wrong", in[0].detach().clone(), {in[0]},
@@ -23,7 +23,7 @@ TEST_CASE("gradcheck: an element of the report can be named by a function") {
       fmt::format("element {} {} of 0 (contiguous): analytic", report.index[0], report.index[1])));
 }
 
-TEST_CASE("gradcheck: the leaves that a backward pass would reach, each once, with an op that reads them") {
+TEST_CASE("gradcheck: reached_leaves lists each leaf of the graph once, with an op that reads it") {
   const Tensor a = ones({2}).set_requires_grad(), b = ones({3, 1}).set_requires_grad();
   const Tensor unused = ones({2}).set_requires_grad(), constant = ones({2});
   const Tensor y = mul(exp(a), constant), z = add(y, b);

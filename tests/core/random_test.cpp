@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// |observed - expected| in standard deviations of a count of n trials with probability p.
+// |count - n p| in standard deviations of the number of successes in n trials of probability p.
 double deviations(double count, double n, double p) {
   return std::abs(count - n * p) / std::sqrt(n * p * (1 - p));
 }
@@ -29,7 +29,7 @@ std::vector<float> mask(std::uint64_t call, std::int64_t begin, std::int64_t end
 
 }  // namespace
 
-TEST_CASE("philox: the known answers of Random123") {
+TEST_CASE("philox: matches the known answers of Random123") {
   CHECK(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr std::uint32_t ones = 0xffffffff;
   CHECK(philox({ones, ones, ones, ones}, {ones, ones}) ==
@@ -38,7 +38,7 @@ TEST_CASE("philox: the known answers of Random123") {
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("Rng: two draws are a block of philox with the seed as key and the stream in the counter") {
+TEST_CASE("Rng: a block of philox, with the seed as key and the stream in the counter, gives two draws") {
   Rng rng(0x1122334455667788, 0x99aabbccddeeff00);
   for (std::uint32_t block = 0; block < 3; ++block) {
     const Words w = philox({block, 0, 0xddeeff00, 0x99aabbcc}, {0x55667788, 0x11223344});
@@ -47,8 +47,8 @@ TEST_CASE("Rng: two draws are a block of philox with the seed as key and the str
   }
 }
 
-// These numbers are part of the interface: every compiler, processor and version of rill gives them.
-TEST_CASE("Rng: the published numbers") {
+// These values are part of the interface, the same for every compiler, processor and version of rill.
+TEST_CASE("Rng: the published values") {
   Rng rng(42);
   CHECK(rng.next() == 0x77f5493b9ceaf053);
   CHECK(rng.next() == 0x5742b3d712bf50ad);
@@ -82,7 +82,7 @@ TEST_CASE("Rng: the published numbers") {
   CHECK(parent.next() == 0x7d401eada3c0144e);
 }
 
-TEST_CASE("Rng: normal numbers are those of Box and Muller to the last digits") {
+TEST_CASE("Rng: normal matches the Box-Muller transform to the last digits") {
   Rng rng(9);
   Rng draws(9);
   long double worst = 0;
@@ -108,7 +108,7 @@ TEST_CASE("Rng: a saved state resumes at any draw") {
   CHECK(rng.state() == RngState{.seed = 11, .stream = 2, .counter = 5});
 }
 
-TEST_CASE("Rng: filling gives the numbers of single draws, from even and odd positions") {
+TEST_CASE("Rng: a fill equals single draws, from even and odd positions") {
   for (const int skip : {0, 1}) {
     for (const std::int64_t n : {0, 1, 7, 64, 101}) {
       Rng one(77);
@@ -125,7 +125,7 @@ TEST_CASE("Rng: filling gives the numbers of single draws, from even and odd pos
   }
 }
 
-TEST_CASE("Rng: uniform numbers fill [0, 1) evenly") {
+TEST_CASE("Rng: uniform values cover [0, 1) evenly") {
   Rng rng(1);
   constexpr int n = 200000;
   std::array<int, 16> bins{};
@@ -137,7 +137,7 @@ TEST_CASE("Rng: uniform numbers fill [0, 1) evenly") {
   for (const int count : bins) CHECK(deviations(count, n, 1.0 / 16) < 5);
 }
 
-TEST_CASE("Rng: normal numbers have the mean, spread and tails of the normal distribution") {
+TEST_CASE("Rng: normal values have the moments and tails of the normal distribution") {
   Rng rng(2);
   constexpr int n = 200000;
   std::vector<double> x(n);
@@ -158,13 +158,13 @@ TEST_CASE("Rng: normal numbers have the mean, spread and tails of the normal dis
   CHECK(deviations(beyond_two, n, 0.0455002639) < 5);
 }
 
-TEST_CASE("Rng: below is without bias, also where 2^64 is no multiple") {
+TEST_CASE("Rng: below is unbiased, even where n does not divide 2^64") {
   Rng rng(3);
   constexpr int n = 60000;
   std::array<int, 6> counts{};
   for (int i = 0; i < n; ++i) ++counts[rng.below(6)];
   for (const int count : counts) CHECK(deviations(count, n, 1.0 / 6) < 5);
-  // With n = 3 * 2^62 a plain remainder would give the lowest third half of the draws.
+  // A plain remainder modulo 3 * 2^62 would put half of the draws in the lowest third.
   const std::uint64_t third = std::uint64_t{1} << 62;
   int low = 0;
   for (int i = 0; i < n; ++i) low += rng.below(3 * third) < third;
@@ -173,7 +173,7 @@ TEST_CASE("Rng: below is without bias, also where 2^64 is no multiple") {
   CHECK_THROWS_WITH_AS(rng.below(0), "Rng::below: there is no number below 0; n must be at least 1", Error);
 }
 
-TEST_CASE("Rng: bernoulli is never true for 0, always for 1, and p of the time between") {
+TEST_CASE("Rng: bernoulli is true with probability p, never for 0, always for 1") {
   Rng rng(4);
   int hits = 0;
   constexpr int n = 50000;
@@ -199,7 +199,7 @@ TEST_CASE("Rng: streams and children differ from each other and from their paren
   CHECK(seen.size() == 4000);
 }
 
-TEST_CASE("Rng: permutations are permutations, and every order comes up alike") {
+TEST_CASE("Rng: permutation is valid, and every order equally likely") {
   Rng rng(6);
   CHECK(rng.permutation(0).empty());
   auto order = rng.permutation(1000);
@@ -216,7 +216,7 @@ TEST_CASE("Rng: permutations are permutations, and every order comes up alike") 
   CHECK_THROWS_WITH_AS(rng.permutation(-1), "Rng::permutation: length -1 is negative", Error);
 }
 
-TEST_CASE("Rng: intervals and deviations that make no sense are errors") {
+TEST_CASE("Rng: invalid intervals and standard deviations are errors") {
   Rng rng(7);
   float x = 0;
   const double infinity = std::numeric_limits<double>::infinity();
@@ -237,20 +237,19 @@ TEST_CASE("Rng: a uniform float stays below the upper bound even where it would 
   CHECK(x[1] == 0.5f);
 }
 
-TEST_CASE("bernoulli_mask: any part is the same as that part of the whole") {
+TEST_CASE("bernoulli_mask: any range equals that range of the whole mask") {
   const std::vector<float> whole = mask(0, 0, 203);
   for (std::int64_t begin = 0; begin < 12; ++begin) {
     for (std::int64_t end = begin; end < 203; end += 5) {
       REQUIRE(mask(0, begin, end) == std::vector<float>(whole.begin() + begin, whole.begin() + end));
     }
   }
-  const std::int64_t far = (std::int64_t{1} << 34) - 10;  // block numbers pass 2^32 in between
+  const std::int64_t far = (std::int64_t{1} << 34) - 10;  // the block index crosses 2^32
   const std::vector<float> border = mask(0, far, far + 20);
   CHECK(mask(0, far + 10, far + 20) == std::vector<float>(border.begin() + 10, border.end()));
 }
 
-TEST_CASE(
-    "bernoulli_mask: keeps as many as asked for, all or nothing at the ends, differently in each call") {
+TEST_CASE("bernoulli_mask: keeps the requested fraction, all or none at the ends, differently in each call") {
   constexpr std::int64_t n = 100000;
   const std::vector<float> some = mask(0, 0, n);
   CHECK(deviations(static_cast<double>(std::count(some.begin(), some.end(), 2.0f)), n, 0.75) < 5);

@@ -28,7 +28,7 @@ TEST_CASE("tensor: factories give the stated values and dtypes") {
   CHECK_THROWS_WITH(rill::tensor({1.0f, 2.0f}, {3}), "tensor: 2 values do not fill shape [3] of 3 elements");
 }
 
-TEST_CASE("tensor: elements in braces may be of several types, the widest gives the dtype") {
+TEST_CASE("tensor: a braced list may mix types, and the widest sets the dtype") {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const Tensor mixed = rill::tensor({0.0, -inf});
   CHECK(mixed.dtype() == rill::float64);
@@ -47,7 +47,7 @@ TEST_CASE("tensor: elements in braces may be of several types, the widest gives 
                     "tensor: 18446744073709551615 is no value of int64");
 }
 
-TEST_CASE("tensor: elements come from vectors, arrays and spans") {
+TEST_CASE("tensor: construction from vectors, arrays and spans") {
   const std::vector<float> list{1, 2, 3, 4};
   CHECK(rill::tensor(list).shape() == rill::Shape{4});
   CHECK(rill::tensor(std::span(list).first(2), {2, 1}).to_vector() == std::vector<double>{1, 2});
@@ -63,7 +63,7 @@ TEST_CASE("tensor: elements come from vectors, arrays and spans") {
 
 static_assert(!std::is_convertible_v<const char*, rill::detail::Literal>);
 
-TEST_CASE("tensor: a number that the dtype cannot hold is an error, and conversion is defined for all") {
+TEST_CASE("tensor: a value that the dtype cannot represent is an error, and conversion is defined for all") {
   CHECK_THROWS_WITH(rill::full({2}, 0.5, rill::int64), "full: 0.5 is no value of int64");
   CHECK_THROWS_WITH(rill::full({2}, 1e300, rill::int64), "full: 1e+300 is no value of int64");
   CHECK_THROWS_WITH(rill::arange(2).fill_(std::nan("")), "fill_: nan is no value of int64");
@@ -95,20 +95,20 @@ TEST_CASE("tensor: access is checked") {
   CHECK_THROWS_AS(Tensor().shape(), rill::Error);
 }
 
-TEST_CASE("tensor: a scalar has no dimension whose size could be asked for") {
+TEST_CASE("tensor: a scalar has no dimension with a size") {
   CHECK_THROWS_WITH(rill::arange(5).select(0, 2).size(0),
                     "size: dimension 0 of a tensor without dimensions; unsqueeze(0) gives it one");
   CHECK_THROWS_AS(rill::scalar(1).size(-1), rill::Error);
   CHECK_THROWS_AS(rill::scalar(1).stride(0), rill::Error);
   CHECK_THROWS_AS(rill::scalar(1).shape()[0], rill::Error);
   const Tensor x = rill::scalar(2);
-  CHECK(rill::sum(x, {0}).item() == 2);  // where one element is meant, it counts as [1]
+  CHECK(rill::sum(x, {0}).item() == 2);  // as a dim argument, 0 or -1 is valid for a scalar
   CHECK(x.transpose(0, -1).shape() == rill::Shape{});
   CHECK(x.squeeze(0).shape() == rill::Shape{});
   CHECK(x.flatten().shape() == rill::Shape{1});
 }
 
-TEST_CASE("shape: entries are counted from the end when negative and never read out of bounds") {
+TEST_CASE("shape: negative indices count from the end, and access is bounds-checked") {
   const Tensor x = rill::zeros({2, 3, 4});
   CHECK(x.shape()[-1] == 4);
   CHECK(x.strides()[-3] == 12);
@@ -130,7 +130,7 @@ TEST_CASE("shape: entries are counted from the end when negative and never read 
   CHECK(s == rill::Shape{2, 7, 3});
 }
 
-TEST_CASE("tensor: reading changes nothing, each mutable access bumps the version that views share") {
+TEST_CASE("tensor: mutable access bumps the version that views share, reading does not") {
   Tensor x = rill::tensor({1.0, 2.0, 3.0, 4.0}, {2, 2});
   const auto version = [&] { return x.impl().storage->version(); };
   const auto before = version();
@@ -164,7 +164,7 @@ TEST_CASE("tensor: sizes that overflow or are negative are errors") {
   CHECK(rill::empty({0, std::int64_t{1} << 62, 8}).numel() == 0);
 }
 
-TEST_CASE("tensor: copy_ broadcasts, converts and copes with overlap") {
+TEST_CASE("tensor: copy_ broadcasts, converts and handles overlap") {
   Tensor a = rill::zeros({2, 3}, rill::float64);
   a.copy_(rill::tensor({1.0f, 2.0f, 3.0f}));
   CHECK(a.to_vector() == std::vector<double>{1, 2, 3, 1, 2, 3});
@@ -177,7 +177,7 @@ TEST_CASE("tensor: copy_ broadcasts, converts and copes with overlap") {
                     doctest::Contains("shapes [2] and [3] do not broadcast"));
 }
 
-TEST_CASE("tensor: in-place verbs refuse tensors with history") {
+TEST_CASE("tensor: in-place ops reject tensors with history") {
   Tensor w = rill::ones({2}).set_requires_grad();
   CHECK_THROWS_WITH(w.fill_(0), doctest::Contains("use NoGrad"));
   Tensor y = w * 2.0;
@@ -193,7 +193,7 @@ TEST_CASE("tensor: in-place verbs refuse tensors with history") {
   CHECK(w.fill_(3).to_vector() == std::vector<double>{3, 3});
 }
 
-TEST_CASE("tensor: an expanded tensor is not changed in place") {
+TEST_CASE("tensor: in-place ops reject expanded tensors") {
   rill::Tensor wide = rill::zeros({1, 2}).expand({3, 2});
   const char* message =
       "add_: several elements of shape [3, 2] with strides [0, 1] are one place in memory; change a clone()";
@@ -202,7 +202,7 @@ TEST_CASE("tensor: an expanded tensor is not changed in place") {
   CHECK_THROWS_AS(wide.fill_(2), rill::Error);
 }
 
-TEST_CASE("tensor: a leaf is contiguous") {
+TEST_CASE("tensor: a leaf must be contiguous") {
   Tensor base = rill::zeros({5, 9});
   CHECK_THROWS_WITH(
       base.narrow(1, 0, 4).set_requires_grad(),

@@ -1,4 +1,4 @@
-"""Compares ctest's list with the doctest programs: every case once, none missing.
+"""Checks that ctest lists every case of the doctest programs once.
 
     check.py CTEST BUILD_DIRECTORY PROGRAM...
 """
@@ -23,8 +23,8 @@ def main():
         labels = next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), [])
         if test["name"].startswith("gradcheck") and "gradcheck" not in labels:
             failures.append(f"'{test['name']}' lacks the label gradcheck; it has {labels}")
-    twice = [name for name, count in collections.Counter(t["name"] for t in tests).items() if count > 1]
-    failures += [f"two tests are called '{name}'" for name in twice]
+    duplicates = [name for name, count in collections.Counter(t["name"] for t in tests).items() if count > 1]
+    failures += [f"two tests are called '{name}'" for name in duplicates]
     for program in programs:
         cases = int(re.search(r"filters: (\d+)", output_of(program, "--count"))[1])
         print(f"{program}: {cases} cases, {in_ctest[program]} tests")

@@ -1,4 +1,4 @@
-// Cases whose names would break a careless list of tests: each must be found and run by ctest.
+// Names that break naive test discovery. ctest must find and run every case.
 #include <doctest/doctest.h>
 
 TEST_CASE("discovery: plain name") { CHECK(true); }

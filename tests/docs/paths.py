@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the documents name files that exist: links, paths in code spans, and headers that are public."""
+"""Checks the links, paths in code spans and public headers that the documents name."""
 
 import fnmatch
 import pathlib
@@ -14,7 +14,7 @@ LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 SPAN = re.compile(r"`([^`\n]+)`")
 HEADER = re.compile(r"<rill/([\w./]+)>")
 OUTSIDE = ("http://", "https://", "mailto:")
-# A path is what has a slash and begins in the tree, or is a source or document.
+# A path has a slash and begins in the tree, or is the file name of a source or document.
 PATH = re.compile(r"(?:[\w.*-]+/)+[\w.*-]*|[\w*-]+\.(?:h|cpp|md|py)")
 TOP = {path.name for path in ROOT.iterdir() if path.name not in (".git", "build")}
 
@@ -24,24 +24,24 @@ NAMES = {path.name for room in layers.ROOMS for path in (ROOT / room).rglob("*")
 
 
 def breaches(document):
-    """Yields (line, what is wrong)."""
+    """Yields (line, problem)."""
     text = document.read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.MULTILINE | re.DOTALL)
     for match in LINK.finditer(prose):
         if not match[1].startswith(OUTSIDE) and not (document.parent / match[1]).exists():
-            yield layers.line_of(text, match.start()), f"the link {match[1]} leads nowhere"
+            yield layers.line_of(text, match.start()), f"the link {match[1]} is broken"
     for match in SPAN.finditer(prose):
         for word in filter(PATH.fullmatch, re.split(r"[\s,:]+", match[1])):
             in_tree = word.split("/")[0] in TOP
             if (in_tree or "/" not in word) and not exists(word, document.parent):
-                yield layers.line_of(text, match.start()), f"there is no {word}"
+                yield layers.line_of(text, match.start()), f"{word} does not exist"
     for match in HEADER.finditer(text):
         if match[1] not in PUBLIC:
-            yield layers.line_of(text, match.start()), f"<rill/{match[1]}> is no public header"
+            yield layers.line_of(text, match.start()), f"<rill/{match[1]}> is not a public header"
 
 
 def exists(word, folder):
-    """Whether a path, perhaps with stars, is there; a name without folders may lie anywhere in the tree."""
+    """Whether a path or glob matches a file. A name without folders may be anywhere in the tree."""
     if "/" not in word and fnmatch.filter(NAMES, word):
         return True
     return any(any(base.glob(word.rstrip("/"))) for base in (ROOT, folder))
@@ -50,9 +50,9 @@ def exists(word, folder):
 def main():
     documents = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "tests").rglob("*.md"))]
     found = [(document, *breach) for document in documents for breach in breaches(document)]
-    for document, line, what in found:
-        print(f"{document.relative_to(ROOT)}:{line}: {what}")
-    print(f"{len(documents)} documents, {len(found)} names of what is not there")
+    for document, line, problem in found:
+        print(f"{document.relative_to(ROOT)}:{line}: {problem}")
+    print(f"{len(documents)} documents, {len(found)} broken references")
     return 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-/// A folder for the files of one test.
+/// A temporary folder for a test.
 #pragma once
 
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include <string>
 #include <string_view>
 
-/// A new, empty folder that goes when the test ends.
+/// A new, empty folder, removed at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "rill-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-      throw std::runtime_error("cannot make a folder " + name);
+      throw std::runtime_error("cannot create the folder " + name);
     }
     path_ = name;
   }
@@ -29,7 +29,7 @@ class TemporaryFolder {
   /// The path of a file in the folder.
   std::string operator/(std::string_view name) const { return (path_ / name).string(); }
 
-  /// Writes a file with these bytes and gives its path.
+  /// Writes a file with these bytes and returns its path.
   std::string file(std::string_view name, std::string_view bytes) const {
     const std::string path = *this / name;
     std::ofstream(path, std::ios::binary) << bytes;

@@ -15,7 +15,7 @@ namespace {
 
 using Families = std::vector<std::vector<test::GradcheckRow> (*)()>;
 
-// Each family is one test case. What stands in none of these lists is not checked, and the last case says so.
+// Each family is one test case. The table test below finds ops and modules that are in none of these lists.
 const Families pointwise{test::rows_unary, test::rows_binary, test::rows_compare, test::rows_dropout};
 const Families views_and_copies{test::rows_view, test::rows_copy};
 const Families products{test::rows_matmul};
@@ -83,7 +83,7 @@ TEST_CASE("gradcheck table: every recorded op and every module has a row") {
   for (const std::string& name : missing(recorded, seen))
     FAIL_CHECK("'", name, "' is recorded but has no gradcheck row");
   for (const std::string& name : missing(seen, recorded))
-    FAIL_CHECK("'", name, "' was recorded under a name no source holds");
+    FAIL_CHECK("'", name, "' was recorded, but no source contains the name");
 
   const std::set<std::string> modules = test::module_names_below(RILL_SOURCE_DIR "/nn");
   CHECK(modules.size() >= 10);
@@ -91,7 +91,7 @@ TEST_CASE("gradcheck table: every recorded op and every module has a row") {
     FAIL_CHECK("the module ", name, " has no gradcheck row");
 }
 
-TEST_CASE("gradcheck table: the names of modules and recorded ops are read from the sources") {
+TEST_CASE("gradcheck table: names of modules and recorded ops are read from the sources") {
   CHECK(test::module_names("class Linear final : public Module {") == std::set<std::string>{"Linear"});
   CHECK(test::module_names("class GRU final : public RecurrentLayers {") == std::set<std::string>{"GRU"});
   CHECK(test::module_names("class Members {").empty());

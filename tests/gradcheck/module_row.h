@@ -14,7 +14,7 @@
 
 namespace test {
 
-/// A module as a function of all its parameters, which get random values, and of `inputs`.
+/// A module as a function of its parameters, initialised at random, and `inputs`.
 template <class M, class F>
 GradcheckRow module_row(const char* name, std::decay_t<decltype(std::declval<M>().options())> options, F call,
                         const std::vector<rill::Tensor>& inputs) {

@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-/// What the pattern's group holds wherever it matches.
+/// The first group of every match.
 Names matches(std::string_view source, const std::regex& pattern) {
   Names names;
   const std::string text(source);
@@ -19,7 +19,7 @@ Names matches(std::string_view source, const std::regex& pattern) {
   return names;
 }
 
-/// A file without the lines that are comments.
+/// The text of a file without comment lines.
 std::string code_of(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string text, line;
@@ -30,9 +30,9 @@ std::string code_of(const std::filesystem::path& path) {
   return text;
 }
 
-Names names_below(const std::filesystem::path& room, Names (*names_of)(std::string_view)) {
+Names names_below(const std::filesystem::path& folder, Names (*names_of)(std::string_view)) {
   Names names;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(room)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const auto extension = entry.path().extension();
     if (extension == ".cpp" || extension == ".h") names.merge(names_of(code_of(entry.path())));
   }
@@ -48,7 +48,9 @@ Names recorded_names(std::string_view source) {
   return matches(source, pattern);
 }
 
-Names recorded_names_below(const std::filesystem::path& room) { return names_below(room, recorded_names); }
+Names recorded_names_below(const std::filesystem::path& folder) {
+  return names_below(folder, recorded_names);
+}
 
 Names module_names(std::string_view source) {
   static const std::regex pattern(
@@ -56,6 +58,6 @@ Names module_names(std::string_view source) {
   return matches(source, pattern);
 }
 
-Names module_names_below(const std::filesystem::path& room) { return names_below(room, module_names); }
+Names module_names_below(const std::filesystem::path& folder) { return names_below(folder, module_names); }
 
 }  // namespace test

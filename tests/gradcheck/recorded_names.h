@@ -1,4 +1,4 @@
-/// The names of every op that the sources record.
+/// The ops that the sources record and the modules that they define.
 #pragma once
 
 #include <filesystem>
@@ -8,15 +8,15 @@
 
 namespace test {
 
-/// The names in a source text: the literals of `record("name", …)` and of pointwise structs' `const char*
-/// name = "name"`, also where one struct serves several names.
+/// The names of ops in a source text: the literals of `record("name", …)`, of `const char* name = "name"` in
+/// pointwise structs, and of structs that serve several ops.
 std::set<std::string> recorded_names(std::string_view source);
 
-/// The names in all .h and .cpp files below `room`.
-std::set<std::string> recorded_names_below(const std::filesystem::path& room);
+/// The names of ops in all .h and .cpp files below `folder`.
+std::set<std::string> recorded_names_below(const std::filesystem::path& folder);
 
-/// The classes that a source text derives from Module, and those in all headers below `room`.
+/// The classes derived from Module in a source text, and in all .h and .cpp files below `folder`.
 std::set<std::string> module_names(std::string_view source);
-std::set<std::string> module_names_below(const std::filesystem::path& room);
+std::set<std::string> module_names_below(const std::filesystem::path& folder);
 
 }  // namespace test

@@ -32,7 +32,7 @@ GradcheckRow attention_row(const Tensor& lengths) {
           {input({2, 3}, 801), input({3}, 802), input({4, 2, 3}, 803), input({4, 2, 2}, 804)}};
 }
 
-/// decoder_sequence of two steps with all it may be given; the second sequence may be shorter.
+/// decoder_sequence over two steps with every input that the unit has; `lengths` [2] in steps.
 GradcheckRow sequence_row(nn::Cell cell, const nn::DecoderReading& reading, const Tensor& lengths) {
   const nn::detail::Unit& unit = nn::detail::unit_of(cell);
   const std::int64_t h = 2, width = unit.gates * h;

@@ -24,7 +24,7 @@ std::vector<GradcheckRow> rows_layers() {
       module_row<nn::LayerNorm>("LayerNorm", {.normalized_shape = {2, 3}}, apply, {input({3, 2, 3}, 702)}));
   rows.push_back({"Dropout",
                   [](const Inputs& in) {
-                    rill::Rng rng(705);  // the same elements in each call
+                    rill::Rng rng(705);  // the same mask in each call
                     return Inputs{nn::Dropout({.p = 0.4}, rng)(in[0])};
                   },
                   {input({3, 4}, 706)}});

@@ -16,7 +16,7 @@ Tensor targets(std::initializer_list<std::int64_t> values, const rill::Shape& sh
   return rill::tensor(values, shape);
 }
 
-/// Plain, and with everything that can be asked for.
+/// The defaults, and all options at once.
 std::vector<rill::CrossEntropyOptions> class_options(Reduction reduction) {
   return {{.reduction = reduction},
           {.weight = rill::tensor({0.5, 2.0, 1.0, 0.0}),

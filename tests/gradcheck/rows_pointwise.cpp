@@ -9,8 +9,8 @@ using Inputs = std::vector<Tensor>;
 
 namespace {
 
-/// Numbers away from 0 and from each other: no kink or tie within the step.
-Tensor apart(const rill::Shape& shape, std::uint64_t seed) {
+/// Values of alternating sign away from 0, so that no kink lies within a finite-difference step.
+Tensor away_from_zero(const rill::Shape& shape, std::uint64_t seed) {
   Tensor x = input_between(shape, 0.2, 1.8, seed).detach();
   bool negative = false;
   for (double& v : x.mutable_span<double>()) {
@@ -52,9 +52,9 @@ std::vector<GradcheckRow> rows_unary() {
   add(
       "square", [](const Tensor& x) { return rill::square(x); }, input({2, 3}, 7));
   add(
-      "reciprocal", [](const Tensor& x) { return rill::reciprocal(x); }, apart({2, 3}, 8));
+      "reciprocal", [](const Tensor& x) { return rill::reciprocal(x); }, away_from_zero({2, 3}, 8));
   add(
-      "abs", [](const Tensor& x) { return rill::abs(x); }, apart({2, 3}, 9));
+      "abs", [](const Tensor& x) { return rill::abs(x); }, away_from_zero({2, 3}, 9));
   add(
       "sin", [](const Tensor& x) { return rill::sin(x); }, input({2, 3}, 10));
   add(
@@ -68,9 +68,9 @@ std::vector<GradcheckRow> rows_unary() {
   add(
       "tanh", [](const Tensor& x) { return rill::tanh(x); }, input({2, 3}, 15));
   add(
-      "relu", [](const Tensor& x) { return rill::relu(x); }, apart({2, 3}, 16));
+      "relu", [](const Tensor& x) { return rill::relu(x); }, away_from_zero({2, 3}, 16));
   add(
-      "leaky_relu", [](const Tensor& x) { return rill::leaky_relu(x, 0.1); }, apart({2, 3}, 17));
+      "leaky_relu", [](const Tensor& x) { return rill::leaky_relu(x, 0.1); }, away_from_zero({2, 3}, 17));
   add(
       "silu", [](const Tensor& x) { return rill::silu(x); }, input({2, 3}, 18));
   add(
@@ -80,7 +80,7 @@ std::vector<GradcheckRow> rows_unary() {
   add(
       "softplus", [](const Tensor& x) { return rill::softplus(x, 2); }, input({2, 3}, 21));
   add(
-      "clamp", [](const Tensor& x) { return rill::clamp(x, -1.0, 0.9); }, apart({2, 5}, 22));
+      "clamp", [](const Tensor& x) { return rill::clamp(x, -1.0, 0.9); }, away_from_zero({2, 5}, 22));
   add(
       "add", [](const Tensor& x) { return x + 1.5; }, input({2, 3}, 23));
   add(
@@ -92,7 +92,7 @@ std::vector<GradcheckRow> rows_unary() {
   add(
       "div", [](const Tensor& x) { return x / 3.0; }, input({2, 3}, 24));
   add(
-      "div", [](const Tensor& x) { return 2.0 / x; }, apart({2, 3}, 25));
+      "div", [](const Tensor& x) { return 2.0 / x; }, away_from_zero({2, 3}, 25));
   add(
       "pow", [](const Tensor& x) { return rill::pow(x, 1.7); }, positive({2, 3}, 26));
   return rows;
@@ -100,11 +100,11 @@ std::vector<GradcheckRow> rows_unary() {
 
 std::vector<GradcheckRow> rows_binary() {
   std::vector<GradcheckRow> rows;
-  const auto add = [&](const char* op, auto f, auto numbers) {
-    rows.push_back(binary_row(op, f, numbers({2, 3}, 31), numbers({2, 3}, 32)));
-    rows.push_back(binary_row(op, f, numbers({2, 3}, 33), numbers({3}, 34)));
-    rows.push_back(binary_row(op, f, numbers({2, 1}, 35), numbers({1, 3}, 36)));
-    rows.push_back(binary_row(op, f, numbers({}, 37), numbers({2, 2, 2}, 38)));
+  const auto add = [&](const char* op, auto f, auto make) {
+    rows.push_back(binary_row(op, f, make({2, 3}, 31), make({2, 3}, 32)));
+    rows.push_back(binary_row(op, f, make({2, 3}, 33), make({3}, 34)));
+    rows.push_back(binary_row(op, f, make({2, 1}, 35), make({1, 3}, 36)));
+    rows.push_back(binary_row(op, f, make({}, 37), make({2, 2, 2}, 38)));
   };
   add(
       "add", [](const Tensor& a, const Tensor& b) { return a + b; }, input);

@@ -17,7 +17,7 @@ Inputs results(const nn::RecurrentOutput& out) {
   return out.last.c.defined() ? Inputs{out.output, out.last.h, out.last.c} : Inputs{out.output, out.last.h};
 }
 
-/// x, the state and the weights of each direction as inputs of recurrent_sequence.
+/// recurrent_sequence as a function of x, the state and the weights of each direction.
 GradcheckRow sequence_row(nn::Cell cell, const rill::Shape& x, std::int64_t directions,
                           const Tensor& lengths) {
   const nn::detail::Unit& unit = nn::detail::unit_of(cell);
@@ -53,7 +53,7 @@ const Tensor& two_lengths() {
 constexpr nn::RecurrentLayersOptions deep{
     .input_size = 2, .hidden_size = 2, .num_layers = 2, .batch_first = true, .bidirectional = true};
 
-/// Layers whose state is h alone.
+/// Layers whose only state is h.
 template <class Layers>
 GradcheckRow layers_row(const char* name) {
   const auto call = [](const Layers& m, const Inputs& in) {

@@ -11,13 +11,13 @@ using Inputs = std::vector<Tensor>;
 
 namespace {
 
-/// A row whose only input is float64 normal numbers of `shape`.
+/// Adds a row whose only input is a normal float64 tensor.
 void add(std::vector<GradcheckRow>& rows, const char* op, const rill::Shape& shape,
          rill::GradcheckFunction f) {
   rows.push_back({op, std::move(f), {input(shape, 300 + rows.size())}});
 }
 
-/// Integers as a float64 tensor of distinct values, far enough apart for central differences of extremes.
+/// Distinct float64 values, too far apart for a finite-difference step to change their order.
 Tensor distinct(const rill::Shape& shape) {
   Tensor x = rill::empty(shape, rill::float64);
   const std::int64_t n = x.numel();
@@ -34,7 +34,7 @@ std::vector<GradcheckRow> rows_reduce() {
     return Inputs{rill::sum(in[0]), rill::sum(in[0], {1}), rill::sum(in[0], {0, -1}, true)};
   });
   add(rows, "sum", {}, [](const Inputs& in) { return Inputs{rill::sum(in[0])}; });
-  // The gradient of a sum repeats one number; another use of x adds to it.
+  // The gradient of a sum is expanded; another use of x accumulates into it.
   add(rows, "sum", {3, 2}, [](const Inputs& in) {
     const Tensor x = in[0] * 2;
     return Inputs{rill::sum(x) * rill::sum(rill::square(x)), rill::sum(x, {0})};
@@ -111,7 +111,7 @@ std::vector<GradcheckRow> rows_softmax() {
     add(rows, "log_softmax", {2, 3, 2},
         [dim](const Inputs& in) { return Inputs{rill::log_softmax(in[0] * 3, dim)}; });
   }
-  // Two uses of one tensor: the second gradient is added to the first.
+  // Several uses of one tensor, whose gradients are accumulated.
   add(rows, "softmax", {2, 3}, [](const Inputs& in) {
     return Inputs{rill::softmax(in[0], 1), rill::log_softmax(in[0], 1), rill::softmax(in[0], 0)};
   });

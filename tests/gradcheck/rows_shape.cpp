@@ -41,7 +41,7 @@ std::vector<GradcheckRow> rows_copy() {
   one("flip", [](const Inputs& in) { return Inputs{rill::flip(in[0], {0, 2})}; }, {2, 3, 2});
   one("expand", [](const Inputs& in) { return Inputs{rill::repeat(in[0], {2, 1, 3})}; }, {3, 2});
   one("masked_fill", [](const Inputs& in) { return Inputs{rill::tril(in[0], 1)}; }, {3, 4});
-  // Values and steps that float32 holds exactly, so that its rounding does not show.
+  // Values and a step that are exact in float32, so that rounding does not matter.
   rows.push_back({"to",
                   [](const Inputs& in) { return Inputs{in[0].to(rill::float32).to(rill::float64) * 3.0}; },
                   {rill::tensor({0.25, -0.5, 0.875, 0.0}, {2, 2}).set_requires_grad()},

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that shared libraries export what public headers declare and nothing else.
 
-    exports.py INCLUDE LIBRARY...  INCLUDE holds the installed headers
+    exports.py INCLUDE LIBRARY...  INCLUDE has the installed headers
 """
 
 import pathlib
@@ -28,7 +28,7 @@ def main():
         for symbol in own:
             internal = [word for word in re.findall(r"\w+", name_of(symbol)) if word not in declared]
             if internal:
-                failures.append(f"{library.name}: {symbol}: no public header says {', '.join(internal)}")
+                failures.append(f"{library.name}: {symbol}: no public header declares {', '.join(internal)}")
         print(f"{library.name}: {library.stat().st_size // 1024} KiB, {len(own)} of {len(symbols)} symbols are rill's")
         if not own:
             failures.append(f"{library.name}: exports nothing of rill")

@@ -17,7 +17,7 @@ using test::tied;
 
 namespace {
 
-/// x · w + b, whose members and gradients are as a test wants them.
+/// x · w + b, which can leave b out of its members or its result.
 class Affine final : public nn::Module {
  public:
   Tensor w = ones({2, 3}).set_requires_grad();
@@ -69,7 +69,7 @@ TEST_CASE("nn gradcheck: a report names the parameter and the index in its shape
   CHECK(linear_report.input == 0);
   CHECK(linear_report.index == Dims{2, 0});
 
-  nn::RAUCell cell({.input_size = 2, .hidden_size = 3}, rng);  // gates r, z, h, a side by side in [2, 12]
+  nn::RAUCell cell({.input_size = 2, .hidden_size = 3}, rng);  // gates r, z, h, a concatenated in [2, 12]
   cell.to(float64);
   const auto gate_report = nn::gradcheck(cell,
                                          [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
@@ -86,7 +86,7 @@ TEST_CASE("nn gradcheck: a report names the parameter and the index in its shape
   CHECK(input_report.input == 3);
 }
 
-TEST_CASE("nn gradcheck: leaves that are no parameters and parameters without a gradient are named") {
+TEST_CASE("nn gradcheck: leaves that are not parameters and parameters without a gradient are named") {
   const Tensor x = ones({1, 2});
   Affine good;
   CHECK_NOTHROW(nn::check_members(good, sum(good(x))));
@@ -113,7 +113,7 @@ TEST_CASE("nn gradcheck: leaves that are no parameters and parameters without a 
       "the result has no gradient: nothing that it was computed from wants one; 'w' wants no gradient");
 }
 
-TEST_CASE("nn gradcheck: inputs may want gradients, and a graph must not have been freed") {
+TEST_CASE("nn gradcheck: inputs may require gradients, and a freed graph is an error") {
   Affine m;
   const Tensor x = ones({1, 2}).set_requires_grad();
   check_error([&] { nn::check_members(m, sum(m(x))); }, "a leaf float32 [1, 2] that 'matmul' reads");
@@ -124,7 +124,7 @@ TEST_CASE("nn gradcheck: inputs may want gradients, and a graph must not have be
               "the graph of 'sum' was freed by an earlier backward");
 }
 
-TEST_CASE("nn gradcheck: a module whose members are not listed right is refused") {
+TEST_CASE("nn gradcheck: a module with an unlisted member is rejected") {
   Affine m;
   m.lists_b = false;
   m.to(float64);

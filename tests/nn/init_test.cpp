@@ -37,7 +37,7 @@ double off_orthonormal(const Tensor& q) {
 
 }  // namespace
 
-TEST_CASE("init: simple fillings write every element, through strides too") {
+TEST_CASE("init: constant and uniform fills write every element of a strided view") {
   Rng rng(1);
   for (const DType dtype : {float32, float64}) {
     Tensor storage = zeros({4, 6}, dtype);
@@ -54,13 +54,13 @@ TEST_CASE("init: simple fillings write every element, through strides too") {
   }
 }
 
-TEST_CASE("init: a view and a contiguous tensor of its shape get the same numbers") {
+TEST_CASE("init: a view and a contiguous tensor of its shape get the same values") {
   Rng a(5), b(5);
   const Tensor view = init::normal_(zeros({6, 4}).t(), 1, 2, a);
   CHECK(largest_difference(view, init::normal_(zeros({4, 6}), 1, 2, b)) == 0);
 }
 
-TEST_CASE("init: spreads are those of the formulas") {
+TEST_CASE("init: means and deviations match the formulas") {
   Rng rng(1);
   const Tensor w = zeros({300, 200});
   init::uniform_(w, -2, 4, rng);
@@ -86,7 +86,7 @@ TEST_CASE("init: spreads are those of the formulas") {
   CHECK(init::gain(init::Nonlinearity::sigmoid) == 1);
 }
 
-TEST_CASE("init: orthogonal matrices are orthonormal whatever their shape") {
+TEST_CASE("init: orthogonal matrices of any shape are orthonormal") {
   Rng rng(1);
   for (const Shape& shape : {Shape{5, 5}, Shape{3, 8}, Shape{8, 3}, Shape{1, 4}, Shape{120, 60}}) {
     CAPTURE(shape.size());
@@ -95,7 +95,7 @@ TEST_CASE("init: orthogonal matrices are orthonormal whatever their shape") {
   }
   CHECK(off_orthonormal(init::orthogonal_(zeros({6, 9}, float64).t(), rng)) < 1e-13);
   CHECK(off_orthonormal(init::orthogonal_(zeros({4, 2, 3}, float64), rng, 2).reshape({4, 6}) / 2.0) < 1e-13);
-  // Uniform over all such matrices: entries have mean 0, so signs are not fixed by the method.
+  // Uniformly distributed, so entries have mean 0.
   double total = 0;
   for (int i = 0; i < 400; ++i) total += init::orthogonal_(zeros({2, 2}, float64), rng).to_vector()[0];
   CHECK(std::abs(total / 400) < 0.15);
@@ -110,7 +110,7 @@ TEST_CASE("init: large orthogonal matrices are orthonormal, tall, wide and squar
   CHECK(off_orthonormal(init::orthogonal_(zeros({400, 400}, float64), rng)) < 1e-12);
 }
 
-TEST_CASE("init: an orthogonal matrix is the Q of a normal one with a positive diagonal of R") {
+TEST_CASE("init: orthogonal_ gives Q of a normal matrix, with a positive diagonal of R") {
   Rng rng(3), again(3);
   const Tensor normal = init::normal_(zeros({40, 60}, float64), 0, 1, rng);
   const Tensor q = init::orthogonal_(zeros({40, 60}, float64), again);
@@ -130,7 +130,7 @@ TEST_CASE("init: an orthogonal matrix has the same bits on any number of threads
   CHECK(largest_difference(on_threads(1), on_threads(4)) == 0);
 }
 
-TEST_CASE("init: a leaf is filled by the shapes of the parameters that it stores") {
+TEST_CASE("init: a leaf is initialised with the shapes of the parameters that it stores") {
   Rng rng(1);
   const nn::Linear wide({.in_features = 10000, .out_features = 10}, rng);
   init::kaiming_uniform_(wide.parameters()[0], rng);  // stored as [10000, 10]
@@ -150,7 +150,7 @@ TEST_CASE("init: a leaf is filled by the shapes of the parameters that it stores
   }
 }
 
-TEST_CASE("init: parameters that want a gradient can be filled, results of ops cannot") {
+TEST_CASE("init: parameters that require a gradient can be filled, results of ops cannot") {
   Rng rng(1);
   const nn::Linear layer({.in_features = 3, .out_features = 2}, rng);
   init::xavier_uniform_(layer.weight(), rng);

@@ -11,7 +11,7 @@
 using namespace rill;
 using test::largest_difference;
 
-TEST_CASE("module: an optimiser made before a conversion names the parameter instead of stepping") {
+TEST_CASE("module: an optimiser from before a conversion names the parameter instead of stepping") {
   Rng rng(1);
   nn::Linear layer({.in_features = 100, .out_features = 100}, rng);
   optim::Adam adam(layer.parameters());
@@ -27,7 +27,7 @@ TEST_CASE("module: an optimiser made before a conversion names the parameter ins
   CHECK(after.state()[3].first == "weight.exp_avg");
 }
 
-TEST_CASE("module: an optimiser takes named parameters too, each leaf once") {
+TEST_CASE("module: an optimiser accepts named parameters and steps each leaf once") {
   Rng rng(1);
   const nn::RAUCell cell({.input_size = 3, .hidden_size = 2}, rng);
   optim::SGD sgd(cell.named_parameters(), {.lr = 1});

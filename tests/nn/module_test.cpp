@@ -53,7 +53,7 @@ TEST_CASE("module: named parameters share data and gradients with the leaves") {
   }
 }
 
-TEST_CASE("module: computing with a named parameter is recorded, and one can be frozen by its name") {
+TEST_CASE("module: ops on a named parameter are recorded, and it can be frozen by name") {
   Rng rng(1);
   const nn::GRUCell cell({.input_size = 2, .hidden_size = 3}, rng);
   Tensor penalty = zeros({});
@@ -100,7 +100,7 @@ TEST_CASE("module: zero_grad and set_requires_grad reach every parameter") {
   CHECK(m(ids, lengths).requires_grad());
 }
 
-TEST_CASE("module: a conversion between forward and backward is an error, and so is a view from before it") {
+TEST_CASE("module: a conversion between forward and backward is an error, as is an older view") {
   Rng rng(1);
   nn::Linear m({.in_features = 3, .out_features = 2}, rng);
   const nn::ParameterView held = m.parameter("weight");
@@ -114,7 +114,7 @@ TEST_CASE("module: a conversion between forward and backward is an error, and so
   CHECK(m.parameter("bias").grad().to_vector() == std::vector<double>{4, 4});
 }
 
-TEST_CASE("module: train and eval reach every module within") {
+TEST_CASE("module: train and eval reach every submodule") {
   Tagger m = tagger(1);
   CHECK(largest_difference(m(ids, lengths), m(ids, lengths)) > 0);
   m.eval();
@@ -147,13 +147,13 @@ TEST_CASE("module: a moved module keeps its parameters") {
 
 namespace {
 
-/// Two members of one name, or a parameter's view that is a copy.
+/// A module with two members of one name, or with a view that is a copy.
 class Broken final : public nn::Module {
  public:
-  explicit Broken(bool twice) : twice_(twice) {}
+  explicit Broken(bool duplicate) : duplicate_(duplicate) {}
   void members(nn::Members& m) override {
     m("w", w_);
-    if (twice_) {
+    if (duplicate_) {
       m("w", w_);
     } else {
       m("v", w_, [](const Tensor& w) { return w.clone(); });
@@ -161,13 +161,13 @@ class Broken final : public nn::Module {
   }
 
  private:
-  bool twice_;
+  bool duplicate_;
   Tensor w_ = zeros({2});
 };
 
 }  // namespace
 
-TEST_CASE("module: members of equal names and views that are copies are errors") {
-  check_error([] { Broken(true).parameters(); }, "members: the name 'w' is given twice");
+TEST_CASE("module: duplicate names and views that are copies are errors") {
+  check_error([] { Broken(true).parameters(); }, "members: the name 'w' is given duplicate");
   check_error([] { Broken(false).parameters(); }, "the view of 'v' is a copy");
 }

@@ -11,8 +11,7 @@ using test::check_error;
 
 namespace {
 
-/// Checks that `call` works with the module that took the weights and is an error with the one that lost
-/// them.
+/// Checks that `call` works on the new module and is an error on the one that was moved from.
 template <class M, class Call>
 void check_moved_from(M module, const Call& call) {
   const M taken = std::move(module);

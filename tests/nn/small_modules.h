@@ -1,4 +1,4 @@
-/// Modules that the tests of modules, state dicts and gradient checks share.
+/// Modules shared by the tests of modules, state dicts and gradient checks.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TaggerOptions {
   std::int64_t words = 10, embed = 4, hidden = 5, tags = 3;
 };
 
-/// A module of one's own, as the documentation shows it.
+/// A user-defined module, as in the documentation.
 class Tagger final : public rill::nn::Module {
  public:
   Tagger(TaggerOptions o, rill::Rng& rng)

@@ -16,7 +16,7 @@ using namespace test;
 
 namespace {
 
-/// Draws from a generator of its own.
+/// A module with an Rng.
 class Noisy final : public nn::Module {
  public:
   explicit Noisy(Rng& rng) : rng_(rng.split()) {}
@@ -35,7 +35,7 @@ NamedTensors cloned(const NamedTensors& state) {
 
 }  // namespace
 
-TEST_CASE("module: a Rng of its own is resumed after any number of draws") {
+TEST_CASE("module: a module's Rng resumes after any number of draws") {
   Rng seed(1);
   Noisy a(seed), b(seed);
   for (int draws = 0; draws < 4; ++draws) {
@@ -46,7 +46,7 @@ TEST_CASE("module: a Rng of its own is resumed after any number of draws") {
   CHECK(names_of(a.counters()) == std::vector<std::string>{"rng.counter", "rng.seed", "rng.stream"});
 }
 
-TEST_CASE("module: a state dict carries one module's values to another") {
+TEST_CASE("module: a state dict transfers values to another module") {
   Tagger a = tagger(1), b = tagger(2);
   a.eval();
   b.eval();
@@ -65,7 +65,7 @@ TEST_CASE("module: a state of another floating dtype is converted") {
 }
 
 TEST_CASE(
-    "module: a file brings the state back, and a strict load says all that is wrong and changes nothing") {
+    "module: a file restores the state, and a failed strict load lists every mismatch and changes nothing") {
   const auto path = std::filesystem::temp_directory_path() / "rill_module_test.safetensors";
   Tagger a = tagger(1), b = tagger(2);
   a.save(path);
@@ -105,7 +105,7 @@ TEST_CASE(
               "load: state dict: two tensors are named 'weight'; remove one");
 }
 
-TEST_CASE("module: a strict load skips nothing, and a file is loaded as strictly as asked for") {
+TEST_CASE("module: a strict load skips nothing, and files can be loaded either way") {
   const auto path = std::filesystem::temp_directory_path() / "rill_state_dict_test.safetensors";
   Rng rng(1);
   nn::Linear with({.in_features = 2, .out_features = 3}, rng);
@@ -180,7 +180,7 @@ TEST_CASE("module: buffers are part of the state but not of the parameters") {
   CHECK(b.steps().dtype() == int64);
 }
 
-TEST_CASE("module: a clone is deep, of the same values, dtype, mode, counters and ties") {
+TEST_CASE("module: a clone is deep and keeps values, dtype, mode, counters and ties") {
   Tagger m = tagger(1);
   m(ids, lengths);
   m.to(float64);
@@ -203,7 +203,7 @@ TEST_CASE("module: a clone is deep, of the same values, dtype, mode, counters an
               "'layers.2.weight' is tied in one of original and copy only");
 }
 
-TEST_CASE("module: counters of other modules are refused") {
+TEST_CASE("module: counters of other modules are rejected") {
   Tagger m = tagger(1);
   auto counters = m.counters();
   REQUIRE(counters.size() == 6);

@@ -36,7 +36,7 @@ TEST_CASE("clip: norms of every order") {
   CHECK_THROWS_AS(grad_norm({Tensor()}), Error);
 }
 
-TEST_CASE("clip: float32 gradients are summed in double") {
+TEST_CASE("clip: norms of float32 gradients are computed in float64") {
   const std::vector<Tensor> large{with_grad(full({1000}, 1e30))};
   CHECK(grad_norm(large) == doctest::Approx(static_cast<double>(1e30F) * std::sqrt(1000.0)).epsilon(1e-12));
   const std::vector<Tensor> many{with_grad(full({3'000'000}, 0.1))};
@@ -65,7 +65,7 @@ TEST_CASE("clip: any number of threads gives the same bits") {
   CHECK(norms[0] == norms[2]);
 }
 
-TEST_CASE("clip: a norm that is not finite is returned and changes nothing") {
+TEST_CASE("clip: a non-finite norm is returned and changes nothing") {
   for (double bad : {std::nan(""), infinity, -infinity}) {
     for (double norm_type : {1.0, 2.0, 3.0, infinity}) {
       const Tensor x = with_grad(tensor({1., bad, 2.}, {3}));
@@ -76,7 +76,7 @@ TEST_CASE("clip: a norm that is not finite is returned and changes nothing") {
   }
 }
 
-TEST_CASE("clip: a limit of zero, a wide one, one that is no limit") {
+TEST_CASE("clip: limits of zero and infinity, invalid limits") {
   const Tensor x = with_grad(tensor({3., 4.}, {2}));
   CHECK(clip_grad_norm_({x}, infinity) == 5);
   CHECK(x.grad().to_vector() == std::vector<double>{3, 4});
@@ -87,7 +87,7 @@ TEST_CASE("clip: a limit of zero, a wide one, one that is no limit") {
   CHECK_THROWS_AS(clip_grad_norm_({x}, std::nan("")), Error);
 }
 
-TEST_CASE("clip: values are brought into their range and NaN stays") {
+TEST_CASE("clip: values are clamped and NaN is kept") {
   const Tensor x = with_grad(tensor({-3.F, -0.5F, 0.F, 0.25F, 7.F, std::nanf("")}, {6}));
   clip_grad_value_({x, zeros({2})}, 0.5);
   const std::vector<double> got = x.grad().to_vector();

@@ -17,7 +17,7 @@ using namespace rill;
 using namespace rill::optim;
 using namespace test;
 
-TEST_CASE("optim: a quadratic is minimised by every optimiser") {
+TEST_CASE("optim: every optimiser reduces a quadratic") {
   for (const Kind& kind : kinds()) {
     CAPTURE(kind.name);
     Tensor x = tensor({1.F, -2.F, 3.F}, {3}).set_requires_grad();
@@ -33,7 +33,7 @@ TEST_CASE("optim: a quadratic is minimised by every optimiser") {
   }
 }
 
-TEST_CASE("optim: a parameter without a gradient and its state do not move") {
+TEST_CASE("optim: a parameter without a gradient and its state are unchanged") {
   for (const Kind& kind : kinds()) {
     CAPTURE(kind.name);
     Tensor moving = leaf({3}, 1);
@@ -41,11 +41,11 @@ TEST_CASE("optim: a parameter without a gradient and its state do not move") {
     Tensor frozen = leaf({2}, 3).set_requires_grad(false);
     const auto optimizer = kind.make({moving, still, frozen});
     const NamedTensors before = copied(optimizer->state());
-    const std::vector<double> numbers = still.to_vector();
+    const std::vector<double> values = still.to_vector();
     const std::uint32_t version = still.impl().storage->version();
     std::vector<Tensor> moved{moving};
     train(*optimizer, moved);
-    CHECK(still.to_vector() == numbers);
+    CHECK(still.to_vector() == values);
     CHECK(still.impl().storage->version() == version);
     const NamedTensors after = optimizer->state();
     for (std::size_t i = 0; i < before.size(); ++i) {
@@ -57,7 +57,7 @@ TEST_CASE("optim: a parameter without a gradient and its state do not move") {
   }
 }
 
-TEST_CASE("optim: a step counts as a change of the parameter") {
+TEST_CASE("optim: a step bumps the version of the parameter") {
   Tensor x = leaf({3}, 1);
   SGD sgd({x});
   const Tensor y = sum(exp(x));
@@ -70,7 +70,7 @@ TEST_CASE("optim: a step counts as a change of the parameter") {
   CHECK_THROWS_AS(sum(kept).backward(), Error);
 }
 
-TEST_CASE("optim: a strided leaf is refused by name") {
+TEST_CASE("optim: a strided leaf is rejected by name") {
   const Tensor base = leaf({5, 9}, 1);
   const Tensor left = base.detach().narrow(1, 0, 4);  // [5, 4] of a [5, 9] array
   for (const Kind& kind : kinds()) {
@@ -101,7 +101,7 @@ TEST_CASE("optim: a step without any gradient is an error") {
   }
 }
 
-TEST_CASE("optim: elements that are listed twice are refused") {
+TEST_CASE("optim: parameters that share elements are rejected") {
   Tensor base = leaf({4, 6}, 5);
   const auto rows = [&](std::int64_t first, std::int64_t count) {
     return base.detach().narrow(0, first, count).set_requires_grad();
@@ -140,7 +140,7 @@ TEST_CASE("optim: any number of threads gives the same bits") {
   }
 }
 
-TEST_CASE("optim: float32 follows float64") {
+TEST_CASE("optim: float32 matches float64") {
   for (const Kind& kind : kinds()) {
     CAPTURE(kind.name);
     std::vector<Tensor> narrow{leaf({33, 7}, 1)};
@@ -161,7 +161,7 @@ TEST_CASE("optim: float32 follows float64") {
   }
 }
 
-TEST_CASE("optim: groups have options and rates of their own") {
+TEST_CASE("optim: each group has its own options and rate") {
   Tensor a = full({2}, 1);
   Tensor b = full({2}, 1);
   SGD sgd(std::vector<SGD::Group>{{.params = {a}, .options = {.lr = 0.1}},
@@ -186,7 +186,7 @@ TEST_CASE("optim: groups have options and rates of their own") {
   CHECK_THROWS_WITH_AS(sgd.set_lr(-1), "SGD: lr is -1; it must be finite and at least 0", Error);
 }
 
-TEST_CASE("optim: options and parameters that make no sense are refused") {
+TEST_CASE("optim: invalid options and parameters are rejected") {
   const Tensor x = leaf({2}, 1);
   CHECK_THROWS_WITH_AS(SGD({x}, {.lr = -0.5}), "SGD: lr is -0.5; it must be finite and at least 0", Error);
   CHECK_THROWS_AS(SGD({x}, {.lr = std::nan("")}), Error);
@@ -214,7 +214,7 @@ TEST_CASE("optim: options and parameters that make no sense are refused") {
                        Error);
 }
 
-TEST_CASE("optim: a centred RMSprop survives gradients that never change") {
+TEST_CASE("optim: centred RMSprop stays finite under constant gradients") {
   std::vector<Tensor> parameters{leaf({4096}, 1)};
   RMSprop rmsprop(parameters, {.alpha = 0.5, .centered = true});
   Rng rng(2);
@@ -228,7 +228,7 @@ TEST_CASE("optim: a centred RMSprop survives gradients that never change") {
   CHECK(bad == 0);
 }
 
-TEST_CASE("optim: moments below the normal range become zero") {
+TEST_CASE("optim: denormal moments are flushed to zero") {
   Tensor x = leaf({64}, 1);
   Adam adam({x});
   Tensor g = zeros({64});

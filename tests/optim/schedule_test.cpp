@@ -14,7 +14,7 @@ using namespace rill::optim;
 
 SGD::Group group(double lr) { return {.params = {zeros({1})}, .options = {.lr = lr}}; }
 
-TEST_CASE("schedule: every group goes from its own rate") {
+TEST_CASE("schedule: every group starts from its own rate") {
   SGD sgd(std::vector<SGD::Group>{group(1), group(0.1)});
   ExponentialLR schedule(sgd, {.gamma = 0.5});
   schedule.step();
@@ -24,7 +24,7 @@ TEST_CASE("schedule: every group goes from its own rate") {
   CHECK(schedule.last_epoch() == 2);
 }
 
-TEST_CASE("schedule: the rate of epoch 0 holds from the start") {
+TEST_CASE("schedule: the rate of epoch 0 is set at construction") {
   SGD sgd({group(1)});
   LinearLR schedule(sgd, {.start_factor = 0.25, .end_factor = 1, .total_iters = 3});
   CHECK(sgd.lr() == 0.25);
@@ -35,7 +35,7 @@ TEST_CASE("schedule: the rate of epoch 0 holds from the start") {
   }
 }
 
-TEST_CASE("schedule: a cosine rises again after its lowest point") {
+TEST_CASE("schedule: cosine annealing rises again after T_max") {
   SGD sgd({group(1)});
   CosineAnnealingLR schedule(sgd, {.T_max = 2, .eta_min = 0.5});
   const std::vector<double> want{0.75, 0.5, 0.75, 1, 0.75};
@@ -45,7 +45,7 @@ TEST_CASE("schedule: a cosine rises again after its lowest point") {
   }
 }
 
-TEST_CASE("schedule: milestones in any order, twice, and at epoch 0") {
+TEST_CASE("schedule: milestones may be unordered, repeated and 0") {
   SGD sgd({group(1)});
   MultiStepLR schedule(sgd, {.milestones = {2, 0, 2}, .gamma = 0.5});
   CHECK(sgd.lr() == 0.5);
@@ -67,7 +67,7 @@ TEST_CASE("schedule: one function for each group") {
   CHECK_THROWS_AS(LambdaLR(sgd, LambdaLR::Factor()), Error);
 }
 
-TEST_CASE("schedule: a rate that is no rate is an error and changes nothing") {
+TEST_CASE("schedule: an invalid rate is an error and changes nothing") {
   SGD sgd(std::vector<SGD::Group>{group(1), group(2)});
   LambdaLR schedule(sgd, [](std::int64_t k) { return k < 2 ? 1.0 : -1.0; });
   schedule.step();
@@ -77,7 +77,7 @@ TEST_CASE("schedule: a rate that is no rate is an error and changes nothing") {
   CHECK(sgd.lr(0) == 1);
 }
 
-TEST_CASE("schedule: state goes on where it was, whatever the rate at construction") {
+TEST_CASE("schedule: a loaded state continues whatever the rate at construction") {
   SGD one({group(0.4)});
   CosineAnnealingLR first(one, {.T_max = 10});
   for (int k = 0; k < 4; ++k) first.step();
@@ -113,7 +113,7 @@ TEST_CASE("schedule: epochs of the cooldown do not count") {
   }
 }
 
-TEST_CASE("schedule: plateau state goes on where it was") {
+TEST_CASE("schedule: a loaded plateau state continues") {
   const std::vector<double> metrics{5, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3};
   const ReduceLROnPlateauOptions options{.factor = 0.5, .patience = 1, .cooldown = 1};
   SGD one({group(1)});
@@ -134,7 +134,7 @@ TEST_CASE("schedule: plateau state goes on where it was") {
   CHECK_THROWS_AS(second.load_state({}), Error);
 }
 
-TEST_CASE("schedule: a metric that is not a number is never better") {
+TEST_CASE("schedule: a NaN metric is never an improvement") {
   SGD sgd({group(1)});
   ReduceLROnPlateau schedule(sgd, {.patience = 1});
   for (int k = 0; k < 2; ++k) schedule.step(std::nan(""));
@@ -142,7 +142,7 @@ TEST_CASE("schedule: a metric that is not a number is never better") {
   CHECK(schedule.best() == std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("schedule: options that make no sense are refused and change no rate") {
+TEST_CASE("schedule: invalid options are rejected and change no rate") {
   SGD sgd({group(1)});
   CHECK_THROWS_WITH_AS(StepLR(sgd, {.step_size = 0}), "StepLR: step_size is 0; it must be at least 1", Error);
   CHECK_THROWS_AS(ExponentialLR(sgd, {.gamma = std::nan("")}), Error);

@@ -16,7 +16,7 @@ using namespace rill;
 using namespace rill::optim;
 using namespace test;
 
-TEST_CASE("optim: state saved to a file and loaded goes on as if nothing had happened") {
+TEST_CASE("optim: training continues exactly from a state saved to a file") {
   for (const Kind& kind : kinds()) {
     CAPTURE(kind.name);
     std::vector<Tensor> one{leaf({7, 16}, 1, float64), leaf({5}, 2, float64)};
@@ -47,7 +47,7 @@ TEST_CASE("optim: state names follow the parameters") {
                                           "1.exp_avg_sq", "1.max_exp_avg_sq"});
 }
 
-TEST_CASE("optim: a kept state is a snapshot of everything, moments included") {
+TEST_CASE("optim: state() is a snapshot of everything, moments included") {
   for (const Kind& kind : kinds()) {
     CAPTURE(kind.name);
     std::vector<Tensor> parameters{leaf({4, 3}, 1)};
@@ -61,7 +61,7 @@ TEST_CASE("optim: a kept state is a snapshot of everything, moments included") {
   }
 }
 
-TEST_CASE("optim: state follows the names when the parameters come in another order") {
+TEST_CASE("optim: state is matched by name, whatever the order of the parameters") {
   const Tensor a = leaf({2, 2}, 1), b = leaf({2, 2}, 2);
   std::vector<Tensor> both{a, b};
   Adam first(NamedTensors{{"a", a}, {"b", b}}), second(NamedTensors{{"b", b}, {"a", a}});
@@ -75,13 +75,13 @@ TEST_CASE("optim: state follows the names when the parameters come in another or
   };
   for (const char* name : {"a.exp_avg", "b.exp_avg"})
     CHECK(find(first.state(), name) == find(second.state(), name));
-  // Two groups may have modules of the same names.
+  // Two groups may have parameters of the same name.
   const Adam grouped(std::vector<Adam::Group>{{.params = NamedTensors{{"a", a}}, .options = {}},
                                               {.params = NamedTensors{{"a", b}}, .options = {}}});
   CHECK(grouped.state()[5].first == "1.a.step");
 }
 
-TEST_CASE("optim: a state that does not fit is refused whole, with all its faults") {
+TEST_CASE("optim: a mismatched state is rejected as a whole, and the error lists every fault") {
   std::vector<Tensor> parameters{leaf({2, 3}, 1)};
   Adam adam(NamedTensors{{"w", parameters[0]}});
   train(adam, parameters);
@@ -110,7 +110,7 @@ TEST_CASE("optim: a state that does not fit is refused whole, with all its fault
   check_equal(adam.state(), good);
 }
 
-TEST_CASE("optim: a clipped step is clipping and a step, and leaves the gradients") {
+TEST_CASE("optim: step_clipped equals clipping and a step, and does not change the gradients") {
   for (const Kind& kind : kinds()) {
     CAPTURE(kind.name);
     std::vector<Tensor> one{leaf({3, 5}, 1, float64), leaf({4}, 2, float64)};
@@ -140,14 +140,14 @@ TEST_CASE("optim: a clipped step is clipping and a step, and leaves the gradient
   }
 }
 
-TEST_CASE("optim: a step whose norm is not finite is skipped and counted") {
+TEST_CASE("optim: a step with a non-finite norm is skipped and counted") {
   for (double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     for (double norm_type : {1.0, 2.0, std::numeric_limits<double>::infinity()}) {
       std::vector<Tensor> parameters{leaf({300}, 1), leaf({4}, 2)};
       Adam adam(parameters);
       train(adam, parameters);
       const NamedTensors before = copied(adam.state());
-      const std::vector<double> numbers = parameters[0].to_vector();
+      const std::vector<double> values = parameters[0].to_vector();
       Tensor g = zeros({300});
       g.mutable_data<float>()[299] = static_cast<float>(bad);
       parameters[0].set_grad(g);
@@ -155,7 +155,7 @@ TEST_CASE("optim: a step whose norm is not finite is skipped and counted") {
       CHECK(!done.applied);
       CHECK(!std::isfinite(done.norm));
       CHECK(adam.skipped_steps() == 1);
-      CHECK(parameters[0].to_vector() == numbers);
+      CHECK(parameters[0].to_vector() == values);
       NamedTensors after = copied(adam.state());
       CHECK(after[1].second.item() == 1);
       after[1].second.fill_(0);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Makes the reference values of LSTM with PyTorch 1.13 (Debian: python3-torch, python3-numpy): lstm_*.safetensors and
-train_lstm.safetensors beside this file, and their cases at the end of index.json, in the format of the others.
+"""Generates the reference values of LSTM with PyTorch 1.13 (Debian: python3-torch, python3-numpy): lstm_*.safetensors
+and train_lstm.safetensors next to this file, and their cases at the end of index.json.
 
     tests/reference/make_lstm.py
 """
@@ -21,7 +21,7 @@ PACKED_NOTE = ("input is padded with junk: output is 0 and the input gradient is
 
 
 def uniform(*shape):
-    """Values of three decimals, the same in float32 up to rounding."""
+    """Values of three decimals."""
     return torch.round(torch.empty(*shape, dtype=torch.float64).uniform_(-1, 1) * 1000) / 1000
 
 
@@ -54,7 +54,7 @@ def in_float32(tensors):
 
 
 def case(tensors, prefix, file, op, args, module, inputs, shapes, call, note=None):
-    """Adds a case's tensors and returns its entry of the index."""
+    """Adds the tensors of a case and returns its index entry."""
     for p in module.parameters():
         p.data = uniform(*p.shape)
     gout = {k: uniform(*shape) for k, shape in shapes.items()}
@@ -123,7 +123,7 @@ class LastStep(torch.nn.Module):
 
 
 def train(model, x, y, steps, lr):
-    """Losses, norms of the gradients, and the first step's gradients."""
+    """Losses, gradient norms, and the gradients of the first step."""
     adam, losses, norms, first = torch.optim.Adam(model.parameters(), lr=lr), [], [], {}
     for k in range(steps):
         adam.zero_grad()
@@ -161,7 +161,7 @@ def train_case(tensors):
 
 
 def make():
-    """The entries of the index; writes the files."""
+    """Writes the files and yields the index entries."""
     torch.manual_seed(20240612)
     files = {
         "lstm_cell": cell_cases,

@@ -1,4 +1,4 @@
-/// Children of the test's process.
+/// Child processes in tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -7,8 +7,8 @@
 
 namespace test {
 
-/// Runs f in a forked child and returns its exit status, or -1 if a signal ended it, as one does after 20
-/// seconds. An exception ends it too.
+/// Runs f in a forked child and returns its exit status, or -1 if it was killed by a signal, threw or did not
+/// end within 20 seconds.
 template <class F>
 int status_in_child(F f) {
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
-/// What core/gemm/amx_product.h wants of a processor, in plain C++ and with the same bits: for tests on
-/// any machine, under sanitizers too.
+/// The AMX tiles that core/gemm/amx_product.h needs, emulated bit for bit in plain C++, for tests on any
+/// machine and under sanitizers.
 #pragma once
 
 #include <array>
@@ -28,8 +28,7 @@ class EmulatedTiles {
   static void zero() {
     tiles()[tile] = {};
   }
-  /// Pairs are added up along the depth, those of the lower halves apart from those of the upper ones, as the
-  /// processor does.
+  /// Accumulates the lower and upper halves of the pairs separately over the depth, as the processor does.
   template <int to, int left, int right>
   static void multiply_add() {
     for (std::int64_t i = 0; i < side; ++i) {
@@ -39,11 +38,11 @@ class EmulatedTiles {
         for (std::int64_t p = 0; p < side; ++p) {
           const std::uint32_t x = row(left, i)[p];
           const std::uint32_t y = row(right, p)[j];
-          lower = multiplied_and_added(lower, x << 16, y << 16);
-          upper = multiplied_and_added(upper, x & 0xffff0000U, y & 0xffff0000U);
+          lower = fused_multiply_add(lower, x << 16, y << 16);
+          upper = fused_multiply_add(upper, x & 0xffff0000U, y & 0xffff0000U);
         }
         std::uint32_t& sum = row(to, i)[j];
-        sum = std::bit_cast<std::uint32_t>(flushed(number(sum) + flushed(lower + upper)));
+        sum = std::bit_cast<std::uint32_t>(flushed(to_float(sum) + flushed(lower + upper)));
       }
     }
   }
@@ -59,13 +58,13 @@ class EmulatedTiles {
   static std::uint32_t* row(int tile, std::int64_t i) {
     return tiles()[static_cast<std::size_t>(tile)].data() + i * side;
   }
-  /// The product is exact, and in float64 the rounding of the sum is that of one step.
-  static float multiplied_and_added(float sum, std::uint32_t x, std::uint32_t y) {
-    const double product = static_cast<double>(flushed(number(x))) * flushed(number(y));
+  /// sum + x · y. The product is exact, and in float64 the rounding of the sum is that of one step.
+  static float fused_multiply_add(float sum, std::uint32_t x, std::uint32_t y) {
+    const double product = static_cast<double>(flushed(to_float(x))) * flushed(to_float(y));
     return flushed(static_cast<float>(sum + product));
   }
   static float flushed(float x) { return std::fabs(x) < 0x1p-126F ? 0 * x : x; }
-  static float number(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+  static float to_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 };
 
 }  // namespace rill::test

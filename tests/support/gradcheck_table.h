@@ -1,4 +1,4 @@
-/// One table with a row for every op, layer and loss: what the gradient check walks.
+/// Rows of the gradient-check table, which covers every op, layer and loss.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace test {
 
-/// A function whose gradient is checked. `op` is the name given to `record`, or a layer's name.
+/// A function whose gradient is checked. `op` is the name passed to `record`, or the name of a module.
 struct GradcheckRow {
   std::string op;
   rill::GradcheckFunction f;
@@ -17,13 +17,13 @@ struct GradcheckRow {
   rill::GradcheckOptions options = {};
 };
 
-/// float64 numbers of a normal distribution that want a gradient.
+/// A float64 leaf of normal values.
 inline rill::Tensor input(const rill::Shape& shape, std::uint64_t seed) {
   rill::Rng rng(seed);
   return rill::randn(shape, rng, rill::float64).set_requires_grad();
 }
 
-/// The same within [lo, hi], uniform.
+/// A float64 leaf of uniform values in [lo, hi).
 inline rill::Tensor input_between(const rill::Shape& shape, double lo, double hi, std::uint64_t seed) {
   rill::Rng rng(seed);
   rill::Tensor x = rill::rand(shape, rng, rill::float64);

@@ -1,4 +1,4 @@
-/// Products of matrices to test, with what they should be.
+/// Matrix products for tests, and their errors.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace rill::test {
 
-/// Elements aligned to a cache line, all bits set (as a number: NaN) until written.
+/// An array aligned to a cache line, with all bits set (a NaN) until written.
 template <class T>
 class Aligned {
  public:
@@ -33,7 +33,7 @@ class Aligned {
   T* data_;
 };
 
-/// Two matrices and the start of C, stored with rows longer than they need be.
+/// A and B, and C before the product, stored with padded rows.
 template <class T>
 struct Product {
   Product(bool transpose_a, bool transpose_b, std::int64_t rows, std::int64_t columns, std::int64_t inner,
@@ -50,7 +50,7 @@ struct Product {
     fill(a, (ta ? k : m) * lda);
     fill(b, (tb ? n : k) * ldb);
     fill(c, m * ldc);
-    // What beta = 0 must not let through.
+    // With beta = 0 the old values must not be read.
     if (beta == T(0)) {
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t j = 0; j < n; ++j) c[static_cast<std::size_t>(i * ldc + j)] = std::nan("");
@@ -58,7 +58,7 @@ struct Product {
     }
   }
 
-  /// The greatest error of `result`, against sums in double, relative to 1 + the sum of the magnitudes.
+  /// The largest error of `result` against sums in float64, relative to 1 + the sum of the terms' magnitudes.
   double error(const std::vector<T>& result) const;
 
   T& left(std::int64_t i, std::int64_t p) {
@@ -89,7 +89,7 @@ struct Product {
   }
   MatrixView<T> view_of(std::vector<T>& result) const { return {result.data(), m, n, ldc}; }
 
-  /// C by f(a, b, c).
+  /// C after f(a, b, c).
   template <class F>
   std::vector<T> by(F&& f) const {
     auto result = c;
@@ -97,7 +97,7 @@ struct Product {
     return result;
   }
 
-  /// C by f(a, b, c) for blocks of so many rows and columns.
+  /// C after f(a, b, c) for each block of `rows` × `columns`.
   template <class F>
   std::vector<T> in_blocks(std::int64_t rows, std::int64_t columns, F&& f) const {
     auto result = c;
@@ -121,7 +121,7 @@ struct Product {
 template <class T>
 constexpr double tolerance = sizeof(T) == 4 ? 2e-6 : 1e-14;
 
-/// Equal bit by bit, NaN included.
+/// Bitwise equality, NaN included.
 template <class T>
 bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
   return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);

@@ -1,4 +1,4 @@
-/// What the tests of optimisers share: one of each kind, leaves, training on random gradients.
+/// Helpers of the optimiser tests: one optimiser of each kind, leaves, steps with random gradients.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline Tensor leaf(const Shape& shape, std::uint64_t seed, DType dtype = rill::f
   return randn(shape, rng, dtype).set_requires_grad();
 }
 
-/// A name, and an optimiser of every kind with every kind of state.
+/// A named factory of optimisers.
 struct Kind {
   std::string name;
   std::unique_ptr<optim::Optimizer> (*make)(optim::Parameters);
@@ -67,7 +67,7 @@ inline const std::vector<Kind>& kinds() {
   return all;
 }
 
-/// Three steps with gradients drawn from `seed`; the same numbers whatever the layout of the parameters.
+/// Takes `steps` steps with gradients drawn from `seed`.
 inline void train(optim::Optimizer& optimizer, std::vector<Tensor>& parameters, std::uint64_t seed = 7,
                   int steps = 3) {
   Rng rng(seed);

@@ -8,18 +8,18 @@
 
 namespace test {
 
-/// One case of a file: the tensors whose names begin with `prefix/`.
+/// A case of a file: the tensors whose names begin with `prefix/`.
 class Reference {
  public:
   Reference(const std::string& file, const std::string& prefix);
 
-  /// The tensor; undefined when the case has none of that name.
+  /// The tensor of that name, or an undefined tensor.
   rill::Tensor operator()(const std::string& name) const;
-  /// The input `in.name` that wants a gradient; undefined when there is none.
+  /// The input `in.name` as a leaf, or an undefined tensor.
   rill::Tensor input(const std::string& name) const;
-  /// Makes m float64 and loads `param.…`: names and shapes must fit.
+  /// Converts m to float64 and loads `param.…`; names and shapes must match.
   void load_into(rill::nn::Module& m) const;
-  /// Checks m's gradients against `grad.param.…`, each of which must be there.
+  /// Checks m's gradients against `grad.param.…`, all of which must exist.
   void check_gradients(const rill::nn::Module& m) const;
   /// Checks the gradient of an input against `grad.in.name`.
   void check_gradient(const rill::Tensor& input, const std::string& name) const;

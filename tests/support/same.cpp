@@ -24,7 +24,7 @@ struct Setting {
   rill::DType dtype = rill::float64;
   Layout layout = Layout::contiguous;
   std::optional<std::size_t> only =
-      std::nullopt;  ///< the one input that wants a gradient; all that did when absent
+      std::nullopt;  ///< the only input to require a gradient; by default all that do
 
   std::string text() const {
     static constexpr const char* layouts[] = {"contiguous", "transposed", "sliced",
@@ -34,20 +34,19 @@ struct Setting {
   }
 };
 
-/// What one function gives: results, gradients, and gradients after a second backward pass was added to the
-/// first.
+/// Results, gradients, and gradients accumulated over two passes.
 struct Run {
   Values results, gradients, doubled;
 };
 
-/// The dimension along which an input repeats one slice, if it does.
-std::optional<int> repeated(const Tensor& input, const Setting& setting) {
+/// The dimension along which the setting expands an input, if any.
+std::optional<int> expanded_dim(const Tensor& input, const Setting& setting) {
   const bool row = setting.layout == Layout::one_row, column = setting.layout == Layout::one_column;
   if ((!row && !column) || input.dim() == 0 || input.numel() == 0) return std::nullopt;
   return row ? 0 : input.dim() - 1;
 }
 
-/// The leaf that holds the input's numbers; `viewed` gives the input back from it.
+/// A leaf of which `viewed` makes an input with the layout of the setting.
 Tensor make_leaf(const Tensor& input, const Setting& setting) {
   const rill::NoGrad no_grad;
   Tensor x = input.detach().to(setting.dtype);
@@ -59,18 +58,18 @@ Tensor make_leaf(const Tensor& input, const Setting& setting) {
     leaf.slice(-1, 1, wide.back(), 2).copy_(x);
     return leaf;
   }
-  if (const std::optional<int> d = repeated(input, setting)) return x.narrow(*d, 0, 1).clone();
+  if (const std::optional<int> d = expanded_dim(input, setting)) return x.narrow(*d, 0, 1).clone();
   return x.clone();
 }
 
 Tensor viewed(const Tensor& input, const Tensor& leaf, const Setting& setting) {
-  if (repeated(input, setting)) return leaf.expand(input.shape());
+  if (expanded_dim(input, setting)) return leaf.expand(input.shape());
   if (setting.layout == Layout::transposed && leaf.dim() >= 2) return leaf.transpose(0, -1);
   if (setting.layout == Layout::sliced && leaf.dim() >= 1) return leaf.slice(-1, 1, leaf.size(-1), 2);
   return leaf;
 }
 
-/// A random gradient of each result.
+/// A random cotangent of each result.
 std::vector<Tensor> cotangents(const std::vector<Tensor>& results, std::uint64_t seed) {
   rill::Rng rng(seed);
   std::vector<Tensor> all;
@@ -84,7 +83,7 @@ Values values(const std::vector<Tensor>& tensors) {
   return all;
 }
 
-/// Gradients; zeros where none arrived.
+/// The gradients of leaves, zeros if undefined.
 Values gradients_of(const std::vector<Tensor>& leaves) {
   Values all;
   for (const Tensor& leaf : leaves) {
@@ -116,8 +115,7 @@ Run run(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const Set
       given.push_back(leaves[i].defined() ? viewed(inputs[i], leaves[i], setting) : leaves[i]);
     const std::vector<Tensor> results = f(given);
     out.results = values(results);
-    // Drawn for all results, so that two functions get the same ones whichever of their results have
-    // gradients.
+    // Drawn for all results, so that both functions get the same ones whichever results have a history.
     const std::vector<Tensor> drawn = cotangents(results, seed);
     std::vector<Tensor> roots, dresults;
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -149,17 +147,18 @@ std::string compare(const char* what, const Values& a, const Values& b, double f
 std::string differ_in(const GradcheckFunction& fused, const GradcheckFunction& composed,
                       const std::vector<Tensor>& inputs, const Setting& setting, const SameOptions& options) {
   const double tolerance = setting.dtype == rill::float64 ? options.tolerance64 : options.tolerance32;
-  // The gradient of what is expanded is the sum of those of all repetitions, which may cancel.
+  // The gradient of an expanded input is a sum over its repetitions, whose terms may cancel.
   const bool expanded = setting.layout == Layout::one_row || setting.layout == Layout::one_column;
-  const double of_gradient = (expanded ? 10 : 1) * tolerance;
+  const double gradient_tolerance = (expanded ? 10 : 1) * tolerance;
   const Run want = run(composed, inputs, setting, options.seed);
   std::optional<Run> first;
   for (int threads : {1, 4}) {
     const Threads setter(threads);
     const Run got = run(fused, inputs, setting, options.seed);
     std::string text = compare("result", got.results, want.results, 1, tolerance);
-    if (text.empty()) text = compare("gradient", got.gradients, want.gradients, 1, of_gradient);
-    if (text.empty()) text = compare("added gradient", got.doubled, want.gradients, 2, of_gradient);
+    if (text.empty()) text = compare("gradient", got.gradients, want.gradients, 1, gradient_tolerance);
+    if (text.empty())
+      text = compare("accumulated gradient", got.doubled, want.gradients, 2, gradient_tolerance);
     if (!text.empty()) return fmt::format("{}, {} threads: {}", setting.text(), threads, text);
     if (!first) first = got;
     if (got.results != first->results || got.gradients != first->gradients) {

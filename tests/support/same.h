@@ -12,18 +12,17 @@
 namespace test {
 
 struct SameOptions {
-  double tolerance64 = 1e-10;  ///< largest |a - b| / max(1, |a|, |b|) in float64; of expanded
-                               ///< inputs' gradients 10 times that
+  double tolerance64 = 1e-10;  ///< bound on |a - b| / max(1, |a|, |b|) in float64; 10 times that for
+                               ///< gradients of expanded inputs
   double tolerance32 = 1e-4;   ///< the same in float32
   bool strided = true;         ///< repeat with all floating inputs as transposed, sliced and expanded views
-  std::uint64_t seed = 1;      ///< of the gradients fed into the outputs
+  std::uint64_t seed = 1;      ///< of the cotangents
 };
 
-/// What differs between two functions, or nothing. Both are called with the same inputs, given in float64
-/// (integer inputs are passed on); an input that requires a gradient gets one. Compared are all results and,
-/// under a random gradient of each result, all gradients, also when they are added to earlier ones: in
-/// float64 and float32, on 1 and 4 threads (where `fused` must give the same bits), with strided inputs, and
-/// with each input as the only one that wants a gradient.
+/// Describes the first difference between two functions of the same float64 inputs (integer inputs are passed
+/// on), or returns "". Compares all results and, under random cotangents, the gradients of all inputs that
+/// require one, also accumulated over two passes: in float64 and float32, on 1 and 4 threads (where `fused`
+/// must give the same bits), with strided inputs, and with each input alone requiring a gradient.
 std::string difference(const rill::GradcheckFunction& fused, const rill::GradcheckFunction& composed,
                        const std::vector<rill::Tensor>& inputs, const SameOptions& options = {});
 

@@ -10,7 +10,7 @@
 
 namespace test {
 
-/// Sets the number of threads while it lives.
+/// Sets the number of threads within its scope.
 class Threads {
  public:
   explicit Threads(int n) : previous_(rill::num_threads()) { rill::set_num_threads(n); }
@@ -22,8 +22,8 @@ class Threads {
   int previous_;
 };
 
-/// Calls `f` once on each of `threads` threads, as many as are set, and counts how often it returns true. A
-/// call returns when all have begun, or after 20 seconds.
+/// Calls `f` once on each of `threads` threads, the number set, and counts how often it returns true. Each
+/// thread waits until all have begun, at most 20 seconds.
 template <class F>
 int count_on_threads(int threads, F f) {
   std::atomic<int> begun{0}, count{0};

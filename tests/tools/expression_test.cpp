@@ -44,7 +44,7 @@ void equal(const Tensor& got, const Tensor& want) {
 
 }  // namespace
 
-TEST_CASE("expression: numbers follow the rules of arithmetic") {
+TEST_CASE("expression: scalars follow the rules of arithmetic") {
   CHECK(number("1 + 2 * 3 - 4 / 8") == 6.5);
   CHECK(number("-2 ** 2") == -4);
   CHECK(number("2 ** -1 ** 2") == 0.5);
@@ -80,7 +80,7 @@ TEST_CASE("expression: graphs of tensors") {
   equal(result("x + 0*b is never formed: b gets a zero gradient", v), x * 2.0);
 }
 
-TEST_CASE("expression: detach stops the gradient, heads are results by name") {
+TEST_CASE("expression: detach stops the gradient, heads are named results") {
   Rng rng(1);
   Tensor x = randn({3, 3}, rng, float64).set_requires_grad();
   sum(result("x * detach(x*x) + x", {{"x", {x}}})).backward();
@@ -93,7 +93,7 @@ TEST_CASE("expression: detach stops the gradient, heads are results by name") {
   equal(heads[0].second.detach(), 4.0 * matmul(x.detach(), x.detach()));
 }
 
-TEST_CASE("expression: what is not of the language is an error that says where") {
+TEST_CASE("expression: invalid text is an error that names the column") {
   const Tensor x = ones({2}, float64);
   CHECK(contains(error("x +"), "expected a value at column 4 of 'x +'"));
   CHECK(contains(error("(x", {{"x", {x}}}), "expected ) at column 3"));

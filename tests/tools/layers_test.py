@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks tools/layers.py on small trees: a good one, and one for each rule that breaks it."""
+"""Tests tools/layers.py on small trees: a good one, and one that breaks each rule."""
 
 import pathlib
 import sys
@@ -36,7 +36,7 @@ def long_function(lines):
     return "struct S {\n  S() : a_{1} {}\n  int a_;\n};\nint f(int x) {\n" + "  x += 1;\n" * (lines - 2) + "}\n"
 
 
-# Each row: the rule, the file added to the good tree (or put in place of one), and the message that must come.
+# Each row: the rule, the file added to or replaced in the good tree, and the expected message.
 BROKEN = (
     ("quotes", "nn/a.cpp", '#include "gru.h"\n', "in quotes"),
     ("core includes nn", "core/a.cpp", "#include <rill/nn/recurrent/gru.h>\n", "core must not include"),
@@ -48,19 +48,19 @@ BROKEN = (
     ("nn includes examples", "nn/a.cpp", "#include <translator/text/text.h>\n", "nn must not include"),
     ("second spelling", "nn/a.cpp", "#include <core/tensor.h>\n", "is spelled <rill/core/tensor.h>"),
     ("no such header", "nn/a.cpp", "#include <rill/core/none.h>\n", "names no file"),
-    ("listed header that is none", "core/CMakeLists.txt", "rill_library(core HEADERS tensor.h ops.h none.h)\n", "none.h is no file"),
-    ("public header on an internal one", "core/ops.h", "#pragma once\n#include <rill/core/ops/rows.h>\n",
+    ("listed header that is missing", "core/CMakeLists.txt", "rill_library(core HEADERS tensor.h ops.h none.h)\n", "none.h is no file"),
+    ("public header includes an internal one", "core/ops.h", "#pragma once\n#include <rill/core/ops/rows.h>\n",
      "must not include the internal <rill/core/ops/rows.h>"),
-    ("umbrella on an internal one", "rill.h", "#pragma once\n#include <rill/nn/recurrent/steps.h>\n", "the internal"),
+    ("umbrella includes an internal header", "rill.h", "#pragma once\n#include <rill/nn/recurrent/steps.h>\n", "the internal"),
     ("public header that hides", "core/ops.h", "#pragma once\nnamespace rill {}\n", "visibility push(default)"),
     ("internal header that exports", "core/ops/rows.h",
      "#pragma once\n#pragma GCC visibility push(default)\nnamespace rill {}\n#pragma GCC visibility pop\n", "is not exported"),
-    ("nn on what is internal to core", "nn/a.cpp", "#include <rill/core/ops/rows.h>\n", "see rill/core/extend.h"),
-    ("optim on what is internal to core", "optim/a.cpp", "#include <rill/core/ops/rows.h>\n", "the internal"),
-    ("example on what is internal", "examples/a.cpp", "#include <rill/nn/recurrent/steps.h>\n", "the internal"),
+    ("nn includes an internal header of core", "nn/a.cpp", "#include <rill/core/ops/rows.h>\n", "see rill/core/extend.h"),
+    ("optim includes an internal header of core", "optim/a.cpp", "#include <rill/core/ops/rows.h>\n", "the internal"),
+    ("example includes an internal header", "examples/a.cpp", "#include <rill/nn/recurrent/steps.h>\n", "the internal"),
     ("too many public headers", "core/CMakeLists.txt", f"rill_library(core HEADERS {' '.join(f'{i}.h' for i in range(64))})\n",
      "public headers; the most is"),
-    ("kernel on an op", "nn/recurrent/a_kernels.cpp", "#include <rill/core/ops.h>\n", "which is none"),
+    ("kernel includes an op", "nn/recurrent/a_kernels.cpp", "#include <rill/core/ops.h>\n", "which is none"),
     ("cblas elsewhere", "core/ops/a.cpp", "#include <cblas.h>\n", "<cblas.h> belongs in core/gemm/blas.cpp"),
     ("cblas in a header", "core/gemm/blas.h", "#pragma once\n#include <cblas.h>\n", "a header must not"),
     ("json in nn", "nn/a.cpp", "#include <nlohmann/json.hpp>\n", "<nlohmann/json.hpp> belongs in"),

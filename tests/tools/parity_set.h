@@ -1,4 +1,4 @@
-/// Small reference sets for tests of rill-parity: written into a folder that goes with the object.
+/// Small reference sets for tests of rill-parity, written to a temporary folder.
 #pragma once
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ class ParitySet {
  public:
   ParitySet() {
     std::string pattern = (std::filesystem::temp_directory_path() / "rill-parity-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot create " + pattern);
     folder_ = pattern;
     index_ = {{"format", 1}, {"cases", nlohmann::json::array()}};
   }
@@ -53,7 +53,7 @@ class ParitySet {
 
   nlohmann::json& index() { return index_; }
 
-  /// Writes the files; returns their folder.
+  /// Writes the files and returns their folder.
   std::string write() const {
     rill::save_safetensors(folder_ / "numbers.safetensors", tensors_);
     write_index(index_.dump());

@@ -42,7 +42,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-Tensor numbers(std::vector<double> values, const Shape& shape) { return tensor(values, shape); }
+Tensor values(std::vector<double> values, const Shape& shape) { return tensor(values, shape); }
 
 void check_whole_set(bool in_float32) {
   const parity::ReferenceSet set(RILL_TEST_DATA);
@@ -62,7 +62,7 @@ TEST_CASE("parity: the reference values hold in float64") { check_whole_set(fals
 
 TEST_CASE("parity: the reference values hold in float32 within its bounds") { check_whole_set(true); }
 
-TEST_CASE("parity: the last line counts, and the filter chooses cases by their id") {
+TEST_CASE("parity: the last line shows the counts, and the filter selects cases by id") {
   const Outcome all = run_program({RILL_TEST_DATA, "--filter", "op_softmax/log"});
   CHECK(all.status == 0);
   CHECK(all.out == "8 passed, 0 failed, 0 skipped\n");
@@ -72,14 +72,14 @@ TEST_CASE("parity: the last line counts, and the filter chooses cases by their i
   CHECK(contains(none.err, "'no such case'"));
 }
 
-TEST_CASE("parity: a wrong expectation is told with tensor, index, both numbers and the tolerance") {
+TEST_CASE("parity: a mismatch is reported with tensor, index, both values and the tolerance") {
   ParitySet set;
-  const Tensor x = numbers({1, 2, 3, 4}, {2, 2});
+  const Tensor x = values({1, 2, 3, 4}, {2, 2});
   set.add("op", "square", Json::object(),
           {{"in", "x", x},
-           {"out", "out", numbers({1, 4, 9.5, 16}, {2, 2})},
+           {"out", "out", values({1, 4, 9.5, 16}, {2, 2})},
            {"gout", "out", ones({2, 2}, float64)},
-           {"grad", "in.x", numbers({2, 4, 6, 8}, {2, 2})}});
+           {"grad", "in.x", values({2, 4, 6, 8}, {2, 2})}});
   const Outcome wrong = replayed(set);
   CHECK(wrong.status == 1);
   CHECK(
@@ -87,12 +87,12 @@ TEST_CASE("parity: a wrong expectation is told with tensor, index, both numbers 
       "FAILED case_0: out.out [1, 0]: got 9, want 9.5, tolerance 9.51e-09\n0 passed, 1 failed, 0 skipped\n");
 }
 
-TEST_CASE("parity: wrong gradients and shapes fail, each with its tensor, and the worst number is shown") {
+TEST_CASE("parity: wrong gradients and shapes fail, and the worst element is reported") {
   ParitySet set;
-  const Tensor x = numbers({1, 2}, {2}), y = numbers({1, 4}, {2}), dy = ones({2}, float64);
+  const Tensor x = values({1, 2}, {2}), y = values({1, 4}, {2}), dy = ones({2}, float64);
   set.add("op", "square", Json::object(),
-          {{"in", "x", x}, {"out", "out", y}, {"gout", "out", dy}, {"grad", "in.x", numbers({2.5, 7}, {2})}});
-  set.add("op", "square", Json::object(), {{"in", "x", x}, {"out", "out", numbers({1, 4}, {2, 1})}});
+          {{"in", "x", x}, {"out", "out", y}, {"gout", "out", dy}, {"grad", "in.x", values({2.5, 7}, {2})}});
+  set.add("op", "square", Json::object(), {{"in", "x", x}, {"out", "out", values({1, 4}, {2, 1})}});
   set.add("op", "square", Json::object(), {{"in", "x", x}, {"out", "other", y}});
   const Outcome wrong = replayed(set);
   CHECK(wrong.status == 1);
@@ -105,7 +105,7 @@ TEST_CASE("parity: wrong gradients and shapes fail, each with its tensor, and th
 
 TEST_CASE("parity: only an optional case may be skipped") {
   ParitySet set;
-  const Tensor x = numbers({1, 2}, {2});
+  const Tensor x = values({1, 2}, {2});
   const std::vector<test::RoleTensor> tensors{{"in", "x", x}, {"out", "out", x}};
   set.add("op", "frobnicate", Json::object(), tensors);
   set.add("op", "frobnicate", Json::object(), tensors)["optional"] = true;
@@ -130,9 +130,9 @@ TEST_CASE("parity: an optional case with a wrong result fails") {
   CHECK(contains(replayed(set).out, "0 passed, 1 failed, 0 skipped"));
 }
 
-TEST_CASE("parity: a case that names no result, a tensor that is not there and a missing argument fail") {
+TEST_CASE("parity: cases without a result, a tensor or an argument fail") {
   ParitySet set;
-  const Tensor x = numbers({1, 2}, {2});
+  const Tensor x = values({1, 2}, {2});
   set.add("op", "abs", Json::object(), {{"in", "x", x}});
   set.add("op", "abs", Json::object(), {{"in", "x", x}})["tensors"]["out"] = {"out"};
   set.add("op", "softmax", Json::object(), {{"in", "x", x}, {"out", "out", x}});
@@ -145,13 +145,13 @@ TEST_CASE("parity: a case that names no result, a tensor that is not there and a
   CHECK(contains(wrong.out, "0 passed, 4 failed, 0 skipped"));
 }
 
-TEST_CASE("parity: infinities must be equal, and a number that is none is wrong") {
+TEST_CASE("parity: infinities must be equal, and NaN is wrong") {
   ParitySet set;
   const double infinity = std::numeric_limits<double>::infinity();
-  const Tensor x = numbers({0, 1}, {2});
-  set.add("op", "log", Json::object(), {{"in", "x", x}, {"out", "out", numbers({-infinity, 0}, {2})}});
-  set.add("op", "log", Json::object(), {{"in", "x", x}, {"out", "out", numbers({infinity, 0}, {2})}});
-  set.add("op", "log", Json::object(), {{"in", "x", numbers({-1}, {1})}, {"out", "out", numbers({0}, {1})}});
+  const Tensor x = values({0, 1}, {2});
+  set.add("op", "log", Json::object(), {{"in", "x", x}, {"out", "out", values({-infinity, 0}, {2})}});
+  set.add("op", "log", Json::object(), {{"in", "x", x}, {"out", "out", values({infinity, 0}, {2})}});
+  set.add("op", "log", Json::object(), {{"in", "x", values({-1}, {1})}, {"out", "out", values({0}, {1})}});
   const Outcome some = replayed(set);
   CHECK(contains(some.out, "case_1: out.out [0]: got -inf, want inf"));
   CHECK(contains(some.out, "case_2: out.out [0]: got -nan") !=
@@ -161,10 +161,10 @@ TEST_CASE("parity: infinities must be equal, and a number that is none is wrong"
 
 TEST_CASE("parity: float32 is held to ten times PyTorch's own error, or else to the set's default") {
   ParitySet set;
-  const Tensor x = numbers({1, 2}, {2});
+  const Tensor x = values({1, 2}, {2});
   const auto with_error = [&](double off, Json error) {
     Json& c =
-        set.add("op", "square", Json::object(), {{"in", "x", x}, {"out", "out", numbers({1, 4 + off}, {2})}});
+        set.add("op", "square", Json::object(), {{"in", "x", x}, {"out", "out", values({1, 4 + off}, {2})}});
     if (!error.is_null()) c["f32_max_abs_err"] = std::move(error);
   };
   with_error(9e-5, 1e-5);
@@ -179,36 +179,36 @@ TEST_CASE("parity: float32 is held to ten times PyTorch's own error, or else to 
   CHECK(contains(replayed(set).out, "0 passed, 6 failed, 0 skipped"));
 }
 
-TEST_CASE("parity: a directory or an index that cannot be read is said, with status 2") {
-  const auto says = [](const Outcome& o, const std::string& text) {
+TEST_CASE("parity: an unreadable directory or index is an error with status 2") {
+  const auto check_fails = [](const Outcome& o, const std::string& text) {
     CHECK(o.status == 2);
     CHECK_MESSAGE(contains(o.err, text), o.err);
   };
-  says(run_program({"/no/such/folder"}), "'/no/such/folder' is not a directory");
+  check_fails(run_program({"/no/such/folder"}), "'/no/such/folder' is not a directory");
   CHECK(run_program({}).status == 2);
   CHECK(run_program({"--help"}).status == 0);
   const ParitySet empty;
-  says(run_program({empty.folder().c_str()}), "index.json");
+  check_fails(run_program({empty.folder().c_str()}), "index.json");
   const auto with_index = [&](const std::string& text) {
     empty.write_index(text);
     return run_program({empty.folder().c_str()});
   };
-  says(with_index("{ not json"), "not JSON");
-  says(with_index("[]"), "'format' is missing");
-  says(with_index(R"({"format": 2, "cases": []})"), "its format is 2");
-  says(with_index(R"({"format": 1, "cases": 3})"), "'cases' is not a list");
-  says(with_index(R"({"format": 1, "cases": [{"id": "a"}]})"), "case 0 (\"a\"): 'file' is missing");
+  check_fails(with_index("{ not json"), "not JSON");
+  check_fails(with_index("[]"), "'format' is missing");
+  check_fails(with_index(R"({"format": 2, "cases": []})"), "its format is 2");
+  check_fails(with_index(R"({"format": 1, "cases": 3})"), "'cases' is not a list");
+  check_fails(with_index(R"({"format": 1, "cases": [{"id": "a"}]})"), "case 0 (\"a\"): 'file' is missing");
   ParitySet twice;
   for (int i = 0; i < 2; ++i) {
     twice.add("op", "abs", Json::object(),
               {{"in", "x", ones({1}, float64)}, {"out", "out", ones({1}, float64)}})["id"] = "a";
   }
-  says(replayed(twice), "the id 'a' comes twice");
+  check_fails(replayed(twice), "the id 'a' comes twice");
 }
 
 namespace {
 
-/// A case of three layers in both directions, ragged, with values from the definition composed of plain ops.
+/// Adds a ragged case of three bidirectional layers, with values of the definition in plain ops.
 void add_layers(ParitySet& set, const char* op, nn::Cell cell) {
   Rng rng(11);
   nn::Recurrent layers(

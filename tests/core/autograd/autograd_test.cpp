@@ -11,7 +11,7 @@ using rill::Tensor;
 namespace {
 Tensor leaf(std::initializer_list<double> values) { return rill::tensor(values).set_requires_grad(); }
 
-/// The identity, whose gradient asks for a slot in place; notes whether it got the place of dy.
+/// The identity. Its backward requests an in-place slot and appends to `same` whether the slot is dy itself.
 Tensor in_place(const Tensor& x, std::vector<bool>& same) {
   return rill::record("in_place", x.detach().clone(), {x}, [&same](const Tensor& dy, rill::Grads& d) {
     const double* from = dy.data<double>();
@@ -26,7 +26,7 @@ Tensor in_place(const Tensor& x, std::vector<bool>& same) {
 }
 }  // namespace
 
-TEST_CASE("autograd: a value used several times collects all its gradients") {
+TEST_CASE("autograd: a tensor used several times accumulates all its gradients") {
   Tensor x = leaf({2, 3});
   rill::sum(x * x + x).backward();
   CHECK(x.grad().to_vector() == std::vector<double>{5, 7});
@@ -43,7 +43,7 @@ TEST_CASE("autograd: consumers run before producers in a diamond of unequal arms
   CHECK(x.grad().item() == doctest::Approx((1 - t * t) * (ee + t * ee * e)).epsilon(1e-12));
 }
 
-TEST_CASE("autograd: running a freed graph again is an error and keep allows it") {
+TEST_CASE("autograd: a second backward throws unless the first kept the graph") {
   Tensor x = leaf({1});
   Tensor y = rill::sum(rill::exp(x));
   rill::backward(y, {.keep = true});
@@ -53,7 +53,7 @@ TEST_CASE("autograd: running a freed graph again is an error and keep allows it"
   CHECK(x.grad().item() == doctest::Approx(2 * std::exp(1.0)));
 }
 
-TEST_CASE("autograd: errors of backward name what is wrong") {
+TEST_CASE("autograd: backward rejects a missing history and a gradient of another shape") {
   CHECK_THROWS_WITH(rill::ones({1}).backward(), doctest::Contains("has no history"));
   Tensor y = leaf({1, 2}) * 2.0;
   CHECK_THROWS_WITH(y.backward(), doctest::Contains("needs a gradient of that shape"));
@@ -61,7 +61,7 @@ TEST_CASE("autograd: errors of backward name what is wrong") {
                     doctest::Contains("the gradient is float64 [3]"));
 }
 
-TEST_CASE("autograd: a gradient of a gradient is a clear error") {
+TEST_CASE("autograd: differentiating a gradient throws") {
   Tensor x = leaf({1, 2});
   rill::sum(x * x).backward();
   CHECK_THROWS_WITH(rill::sum(x.grad()).backward(), doctest::Contains("has no history"));
@@ -78,7 +78,7 @@ TEST_CASE("autograd: NoGrad records nothing and nests") {
   CHECK((x * 2.0).requires_grad());
 }
 
-TEST_CASE("autograd: a tensor kept for the gradient and changed since is an error") {
+TEST_CASE("autograd: backward throws if a saved tensor was changed in place") {
   Tensor x = leaf({1, 2});
   Tensor factor = rill::tensor({3.0, 4.0});
   Tensor y = rill::sum(x * factor);
@@ -97,7 +97,7 @@ TEST_CASE("autograd: views share the version of their storage") {
   CHECK_THROWS_AS(y.backward(), rill::Error);
 }
 
-TEST_CASE("autograd: reading what an op saved, through any handle, leaves the backward pass valid") {
+TEST_CASE("autograd: reading a saved tensor through any handle leaves backward valid") {
   Tensor x = leaf({1, 2}), data = rill::tensor({3.0, 4.0});
   const Tensor y = rill::sum(x * data);
   CHECK(data.data<double>()[1] + data.span<double>()[0] + x.data<double>()[0] == 8);
@@ -105,14 +105,14 @@ TEST_CASE("autograd: reading what an op saved, through any handle, leaves the ba
   CHECK(x.grad().to_vector() == std::vector<double>{3, 4});
 }
 
-/// Whether T can be "saved" by an unqualified or a qualified call that would write no file.
+/// Whether `save(t, path)` compiles. Autograd's save would accept it and write no file.
 template <class T>
 concept HasSave = requires(const T& t) {
   save(t, "f.safetensors");
 };
 static_assert(!HasSave<Tensor>, "save(x, path) would compile and write nothing");
 
-TEST_CASE("autograd: a backward that throws leaves no half gradient") {
+TEST_CASE("autograd: a backward that throws leaves no partial gradients") {
   Tensor x = leaf({1, 2}), z = leaf({1, 2});
   const auto faulty = [](const Tensor& t) {
     return rill::record("faulty", t.clone().detach(), {t},
@@ -126,7 +126,7 @@ TEST_CASE("autograd: a backward that throws leaves no half gradient") {
   CHECK(z.grad().to_vector() == std::vector<double>{1, 1});
 }
 
-TEST_CASE("autograd: a wrong gradient shape given by an op is an error") {
+TEST_CASE("autograd: a gradient of the wrong shape from an op is an error") {
   Tensor x = leaf({1, 2});
   Tensor y = rill::record("narrowed", rill::ones({1}, rill::float64), {x},
                           [](const Tensor& dy, rill::Grads& d) { d[0].give(dy); });
@@ -134,7 +134,7 @@ TEST_CASE("autograd: a wrong gradient shape given by an op is an error") {
                     doctest::Contains("a gradient of float64 [1] was given for an input of float64 [2]"));
 }
 
-TEST_CASE("autograd: a gradient of an input or output that an op does not have is an error") {
+TEST_CASE("autograd: an input index out of range in a backward function is an error") {
   const auto run = [](int input) {
     const Tensor x = leaf({1, 1});
     const Tensor y = rill::record("mine", x.detach().clone(), {x}, [input](const Tensor& dy, rill::Grads& d) {
@@ -146,7 +146,7 @@ TEST_CASE("autograd: a gradient of an input or output that an op does not have i
   CHECK_THROWS_WITH(run(-1), "mine: the gradient of input -1 was asked for, of 1");
 }
 
-TEST_CASE("autograd: an op with two results hears both gradients") {
+TEST_CASE("autograd: an op with two outputs receives the gradients that exist") {
   Tensor x = leaf({3});
   const auto both = [](const Tensor& t) {
     return rill::record("both", std::array{(t * 2.0).detach(), (t * 5.0).detach()}, {t},
@@ -171,14 +171,14 @@ TEST_CASE("autograd: anomaly mode names the op whose result or gradient is not f
   CHECK(std::isinf(rill::log(x).item()));
 }
 
-TEST_CASE("autograd: anomaly mode lets inputs that want no gradient pass") {
+TEST_CASE("autograd: anomaly mode ignores inputs that do not require a gradient") {
   const rill::DetectAnomaly anomaly;
   Tensor x = leaf({2, 3});
   rill::sum(x * rill::tensor({4.0, 5.0})).backward();
   CHECK(x.grad().to_vector() == std::vector<double>{4, 5});
 }
 
-TEST_CASE("autograd: anomaly mode lets infinities pass that an op was asked for") {
+TEST_CASE("autograd: anomaly mode accepts infinite results") {
   Tensor x = leaf({2, 3});
   const rill::DetectAnomaly anomaly;
   const Tensor masked =
@@ -191,7 +191,7 @@ TEST_CASE("autograd: anomaly mode lets infinities pass that an op was asked for"
   CHECK_THROWS_WITH(rill::log(-x), "log: the result of shape [2] has a NaN");
 }
 
-TEST_CASE("autograd: a backward function that cannot be stored leaves no node behind") {
+TEST_CASE("autograd: a backward function whose copy throws leaks no node") {
   struct Throwing {
     Throwing() = default;
     Throwing(const Throwing&) { rill::fail("not copied"); }
@@ -208,7 +208,7 @@ TEST_CASE("autograd: a backward function that cannot be stored leaves no node be
   CHECK(rill::memory::stats().live_bytes == before);
 }
 
-TEST_CASE("autograd: after a failed backward the graph says that it is gone, and with keep it runs again") {
+TEST_CASE("autograd: a failed backward frees the graph unless it is kept") {
   Tensor x = leaf({1, 2});
   const Tensor g = rill::tensor({1.0, 1.0});
   bool fails = true;
@@ -235,7 +235,7 @@ TEST_CASE("autograd: after a failed backward the graph says that it is gone, and
   CHECK(x.grad().to_vector() == std::vector<double>{5, 5});
 }
 
-TEST_CASE("autograd: a result that is no new tensor is an error") {
+TEST_CASE("autograd: recording a tensor that already has a gradient is an error") {
   Tensor x = leaf({1});
   const auto nothing = [](const Tensor&, rill::Grads&) {};
   CHECK_THROWS_WITH(
@@ -246,14 +246,14 @@ TEST_CASE("autograd: a result that is no new tensor is an error") {
   CHECK(x.is_leaf());
 }
 
-TEST_CASE("autograd: vanishing gradients of plain ops are flushed, not dragged along as denormals") {
+TEST_CASE("autograd: backward flushes denormal gradients to zero") {
   Tensor x = rill::tensor({1.0f}).set_requires_grad();
   (x * 1e-30 * 1e-10).backward();
   CHECK(x.grad().item() == 0);
-  CHECK((rill::tensor({1e-30f}) * 1e-10).item() > 0);  // and only there
+  CHECK((rill::tensor({1e-30f}) * 1e-10).item() > 0);  // the forward pass keeps denormals
 }
 
-TEST_CASE("autograd: a chain of a million ops goes back and is freed without recursion") {
+TEST_CASE("autograd: backward and destruction of a million-op chain do not recurse") {
   Tensor x = leaf({0.0}), one = leaf({1.0});
   {
     Tensor y = x;
@@ -263,13 +263,13 @@ TEST_CASE("autograd: a chain of a million ops goes back and is freed without rec
     CHECK(one.grad().item() == 1000000);
   }
   Tensor y = x;
-  for (int i = 0; i < 1000000; ++i) y = y + one;  // freed without having gone back
+  for (int i = 0; i < 1000000; ++i) y = y + one;  // freed without a backward pass
 }
 
-TEST_CASE("autograd: gradients shared between two ways stay apart") {
+TEST_CASE("autograd: a gradient shared by two inputs is copied before accumulation") {
   Tensor a = leaf({1}), b = leaf({1});
-  Tensor s = a + b;      // one gradient handed to both
-  Tensor t = s + s * s;  // and accumulated into
+  Tensor s = a + b;      // one gradient tensor for both inputs
+  Tensor t = s + s * s;  // accumulates into it
   rill::sum(t).backward();
   CHECK(a.grad().item() == 5);
   CHECK(b.grad().item() == 5);
@@ -278,33 +278,33 @@ TEST_CASE("autograd: gradients shared between two ways stay apart") {
   CHECK(b.grad().item() == 5);
 }
 
-TEST_CASE("autograd: a gradient becomes the next one in place where nobody else holds it") {
+TEST_CASE("autograd: in_place_slot reuses a gradient that has no other owner") {
   std::vector<bool> same;
   Tensor x = leaf({1, 2});
-  SUBCASE("alone") {
+  SUBCASE("sole owner") {
     rill::sum(in_place(rill::exp(x), same) * 3.0).backward();
     CHECK(same == std::vector<bool>{true});
     for (std::int64_t i : {0, 1})
       CHECK(x.grad().select(0, i).item() == doctest::Approx(3 * std::exp(x.select(0, i).item())));
   }
-  SUBCASE("not into a leaf") {
+  SUBCASE("not for a leaf") {
     rill::sum(in_place(x, same) * 3.0).backward();
     CHECK(same == std::vector<bool>{false});
   }
-  SUBCASE("not what a hook holds") {
+  SUBCASE("not if a hook keeps it") {
     Tensor kept;
     Tensor y = in_place(x * 2.0, same);
     y.register_hook([&](const Tensor& dy) { return kept = dy, Tensor(); });
     rill::sum(rill::exp(y) * 3.0).backward();
     CHECK(same == std::vector<bool>{false});
   }
-  SUBCASE("not what goes two ways") {
+  SUBCASE("not if two inputs share it") {
     (in_place(x * 2.0, same) + in_place(x * 3.0, same)).backward(rill::tensor({1.0, 1.0}));
     CHECK(same == std::vector<bool>{false, false});
   }
 }
 
-TEST_CASE("autograd: gradients in place leave what others hold as it was") {
+TEST_CASE("autograd: in-place gradients never modify a tensor that is held elsewhere") {
   Tensor x = leaf({0.5});
   Tensor kept;
   Tensor y = rill::exp(x * 2.0);
@@ -323,7 +323,7 @@ TEST_CASE("autograd: gradients in place leave what others hold as it was") {
   CHECK(g.item() == 1);
 }
 
-TEST_CASE("autograd: backward leaves a given gradient as it was") {
+TEST_CASE("autograd: backward does not modify the gradient passed to it") {
   Tensor x = leaf({1, 2});
   Tensor y = x * 1.0;
   Tensor g = rill::tensor({1.0, 1.0});
@@ -333,7 +333,7 @@ TEST_CASE("autograd: backward leaves a given gradient as it was") {
   CHECK(x.grad().to_vector() == std::vector<double>{3, 5});
 }
 
-TEST_CASE("gradcheck: wrong gradients, float32 and unsteady functions are found") {
+TEST_CASE("gradcheck: wrong gradients, float32 inputs and nondeterministic functions are detected") {
   Tensor x = leaf({1, 2});
   const auto wrong = [](const std::vector<Tensor>& in) {
     return std::vector{rill::record("wrong", (in[0] * in[0]).detach(), {in[0]},
@@ -353,7 +353,9 @@ TEST_CASE("gradcheck: wrong gradients, float32 and unsteady functions are found"
                     doctest::Contains("input 0 is float32"));
   CHECK_THROWS_WITH(rill::gradcheck(identity, {x.detach()}), doctest::Contains("no input wants a gradient"));
   double drift = 0;
-  const auto unsteady = [&](const std::vector<Tensor>& in) { return std::vector{in[0] * (drift += 1)}; };
-  CHECK_THROWS_WITH(rill::gradcheck(unsteady, {x}),
+  const auto nondeterministic = [&](const std::vector<Tensor>& in) {
+    return std::vector{in[0] * (drift += 1)};
+  };
+  CHECK_THROWS_WITH(rill::gradcheck(nondeterministic, {x}),
                     doctest::Contains("different results for the same inputs"));
 }

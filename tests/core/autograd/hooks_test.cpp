@@ -10,7 +10,7 @@ namespace {
 Tensor leaf(std::initializer_list<double> values) { return rill::tensor(values).set_requires_grad(); }
 }  // namespace
 
-TEST_CASE("hooks: they see and may replace gradients of results and leaves") {
+TEST_CASE("hooks: a hook sees and may replace the gradient of an intermediate or a leaf") {
   Tensor x = leaf({1, 2});
   Tensor y = x * 3.0;
   std::vector<double> seen;
@@ -29,14 +29,14 @@ TEST_CASE("hooks: they see and may replace gradients of results and leaves") {
   CHECK(x.grad().to_vector() == std::vector<double>{32, 32});
 }
 
-TEST_CASE("hooks: they keep what they hold") {
+TEST_CASE("hooks: a hook keeps its state between passes") {
   Tensor x = leaf({1});
   x.register_hook([n = 0.0](const Tensor& g) mutable { return g * ++n; });
   for (int i = 0; i < 3; ++i) rill::sum(x).backward();
   CHECK(x.grad().item() == 6);
 }
 
-TEST_CASE("hooks: the first one of a leaf, registered during a pass, begins with the next") {
+TEST_CASE("hooks: the first hook of a leaf, registered during a pass, runs from the next pass on") {
   Tensor a = leaf({1}), b = leaf({1});
   bool registered = false;
   const Tensor y = a * 2.0;
@@ -53,25 +53,25 @@ TEST_CASE("hooks: the first one of a leaf, registered during a pass, begins with
   CHECK(b.grad().item() == 101);
 }
 
-TEST_CASE("hooks: one may register others, which begin with the next pass") {
+TEST_CASE("hooks: hooks registered by a hook run from the next pass on") {
   Tensor x = leaf({1});
-  int heard = 0;
+  int calls = 0;
   x.register_hook([&](const Tensor&) {
     for (int i = 0; i < 9; ++i) {
       x.register_hook([&](const Tensor&) {
-        ++heard;
+        ++calls;
         return Tensor();
       });
     }
     return Tensor();
   });
   rill::sum(x).backward();
-  CHECK(heard == 0);
+  CHECK(calls == 0);
   rill::sum(x).backward();
-  CHECK(heard == 9);
+  CHECK(calls == 9);
 }
 
-TEST_CASE("hooks: those that hooks of other tensors register begin with the next pass too") {
+TEST_CASE("hooks: hooks registered by the hook of another tensor run from the next pass on") {
   Tensor x = leaf({1});
   const Tensor y = x * 2.0, z = y * 3.0;
   int early = 0, late = 0;
@@ -89,21 +89,22 @@ TEST_CASE("hooks: those that hooks of other tensors register begin with the next
   CHECK(late == 3);
 }
 
-TEST_CASE("hooks: one registered during a pass runs in a pass within that pass") {
+TEST_CASE("hooks: a hook registered during a pass runs in a nested pass") {
   Tensor x = leaf({1}), other = leaf({1});
   const Tensor y = x * 2.0, inner = rill::sum(other);
-  int heard = 0;
+  int calls = 0;
   y.register_hook([&](const Tensor&) {
-    other.register_hook([&](const Tensor&) { return ++heard, Tensor(); });
+    other.register_hook([&](const Tensor&) { return ++calls, Tensor(); });
     inner.backward();
     return Tensor();
   });
   rill::sum(y).backward();
-  CHECK(heard == 1);
+  CHECK(calls == 1);
 }
 
 TEST_CASE(
-    "hooks: a result drops its hooks when backward has freed its graph, even one that holds the result") {
+    "hooks: backward frees the hooks of intermediates with the graph, even a hook that captures its own "
+    "tensor") {
   Tensor x = leaf({1, 2});
   const auto token = std::make_shared<int>(0);
   const auto step = [&] {
@@ -125,7 +126,7 @@ TEST_CASE(
                     "it, or pass {.keep = true} there");
 }
 
-TEST_CASE("hooks: a leaf's hook that holds its data is freed with the leaf") {
+TEST_CASE("hooks: a hook that captures the data of its leaf is freed with the leaf") {
   const auto token = std::make_shared<int>(0);
   {
     const Tensor x = leaf({1});
@@ -136,7 +137,7 @@ TEST_CASE("hooks: a leaf's hook that holds its data is freed with the leaf") {
   CHECK(token.use_count() == 1);
 }
 
-TEST_CASE("hooks: one that runs the graph it was called from is an error") {
+TEST_CASE("hooks: running backward on the graph that called the hook is an error") {
   Tensor x = leaf({1});
   const Tensor y = rill::exp(x), z = rill::sum(y), again = rill::sum(y);
   y.register_hook([&](const Tensor&) {
@@ -147,7 +148,7 @@ TEST_CASE("hooks: one that runs the graph it was called from is an error") {
                     "backward: 'exp' is running; neither its hooks nor its backward function may run it");
 }
 
-TEST_CASE("hooks: a gradient changed in place is an error, since others may share it") {
+TEST_CASE("hooks: modifying the gradient in place is an error, since it may be shared") {
   Tensor a = leaf({1, 2}), b = leaf({3, 4});
   const Tensor p = a * 1.0, q = b * 1.0;
   p.register_hook([](const Tensor& g) {
@@ -159,7 +160,7 @@ TEST_CASE("hooks: a gradient changed in place is an error, since others may shar
                     doctest::Contains("hook: the gradient of shape [2] was changed in place"));
 }
 
-TEST_CASE("hooks: after one that throws, the kept graph runs again") {
+TEST_CASE("hooks: a kept graph can run again after a hook throws") {
   Tensor x = leaf({1, 2});
   bool fails = true;
   const Tensor y = x * 3.0;

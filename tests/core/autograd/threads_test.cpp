@@ -16,7 +16,7 @@ namespace {
 
 Tensor leaf(std::initializer_list<double> values) { return rill::tensor(values).set_requires_grad(); }
 
-/// first + second, whose backward function calls `between` after the first gradient, before the second.
+/// first + second; its backward function calls `between` after the first gradient and before the second.
 Tensor add_with(const Tensor& first, const Tensor& second, std::function<void()> between) {
   return rill::record("add_with", rill::add(first.detach(), second.detach()), {first, second},
                       [between = std::move(between)](const Tensor& dy, rill::Grads& d) {
@@ -26,8 +26,8 @@ Tensor add_with(const Tensor& first, const Tensor& second, std::function<void()>
                       });
 }
 
-/// Runs backward of two sums of two leaves on two threads, each of which reaches another leaf first and waits
-/// there for the other thread.
+/// Runs two backward passes on two threads that reach a and b in opposite orders. Each waits for the other
+/// after its first leaf.
 void run_crossed(const Tensor& a, const Tensor& b) {
   std::barrier both(2);
   const auto run = [&](const Tensor& first, const Tensor& second, double factor) {
@@ -40,7 +40,8 @@ void run_crossed(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("autograd: passes of two threads that reach the same leaves in another order add both gradients") {
+TEST_CASE(
+    "autograd: concurrent passes that reach the same leaves in opposite orders accumulate both gradients") {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   for (int round = 1; round <= 3; ++round) {
     run_crossed(a, b);
@@ -49,7 +50,7 @@ TEST_CASE("autograd: passes of two threads that reach the same leaves in another
   }
 }
 
-TEST_CASE("autograd: hooks of a shared leaf see the gradient of each thread's pass, one after the other") {
+TEST_CASE("autograd: hooks of a shared leaf see the gradient of each thread's pass separately") {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   std::vector<double> seen;
   a.register_hook([&](const Tensor& gradient) {
@@ -63,7 +64,7 @@ TEST_CASE("autograd: hooks of a shared leaf see the gradient of each thread's pa
   CHECK(b.grad().to_vector() == std::vector<double>{5, 5});
 }
 
-TEST_CASE("autograd: a pass within a pass adds to the leaves that the outer one has reached") {
+TEST_CASE("autograd: a nested pass accumulates into leaves that the outer pass has reached") {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   const Tensor inner = rill::sum(rill::mul(a, b));
   rill::sum(add_with(a, b, [&] { inner.backward(); })).backward();
@@ -71,7 +72,7 @@ TEST_CASE("autograd: a pass within a pass adds to the leaves that the outer one 
   CHECK(b.grad().to_vector() == std::vector<double>{2, 3});
 }
 
-TEST_CASE("autograd: passes of several threads over one model lose no gradient") {
+TEST_CASE("autograd: concurrent passes over one model lose no gradients") {
   const int threads = 3, rounds = 500;
   const Tensor w = rill::full({8, 8}, 2).set_requires_grad();
   const Tensor b = rill::zeros({8}).set_requires_grad();
@@ -89,14 +90,14 @@ TEST_CASE("autograd: passes of several threads over one model lose no gradient")
 }
 
 TEST_CASE(
-    "autograd: NoGrad and DetectAnomaly hold in the chunks of a parallel_for, whichever thread runs them") {
+    "autograd: NoGrad and DetectAnomaly apply to every chunk of a parallel_for, whichever thread runs it") {
   const test::Threads scope(4);
   const Tensor x = leaf({1});
   const Tensor nan = rill::full({1}, std::numeric_limits<double>::quiet_NaN(), rill::float64);
   const auto recorded_chunks = [&] {
     return test::count_on_threads(4, [&] { return rill::mul(x, 2).requires_grad(); });
   };
-  const auto refused_chunks = [&] {
+  const auto throwing_chunks = [&] {
     return test::count_on_threads(4, [&] {
       try {
         rill::mul(nan, x);
@@ -107,13 +108,13 @@ TEST_CASE(
     });
   };
   CHECK(recorded_chunks() == 4);
-  CHECK(refused_chunks() == 0);
+  CHECK(throwing_chunks() == 0);
   {
     const rill::NoGrad no_grad;
     CHECK(recorded_chunks() == 0);
     const rill::DetectAnomaly anomaly;
-    CHECK(refused_chunks() == 4);
+    CHECK(throwing_chunks() == 4);
   }
   CHECK(recorded_chunks() == 4);
-  CHECK(refused_chunks() == 0);
+  CHECK(throwing_chunks() == 0);
 }

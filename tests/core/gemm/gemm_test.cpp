@@ -41,7 +41,7 @@ std::vector<T> by_blas(const Product<T>& p) {
   return p.by([&](auto a, auto b, auto c) { kernels::blas_gemm(a, b, p.beta, c); });
 }
 
-// Its columns [first, last).
+// Columns [first, last) only.
 template <class T>
 std::vector<T> by_thin_gemm(const Product<T>& p, std::int64_t first, std::int64_t last) {
   return p.by([&](auto a, auto b, auto c) {
@@ -62,7 +62,7 @@ class Packed : public Aligned<T> {
   }
 };
 
-// In blocks of so many rows.
+// `rows` rows at a time.
 template <class T>
 std::vector<T> by_packed_gemm(const Product<T>& p, std::int64_t rows = 1000) {
   const Packed<T> packed(p.view_b());
@@ -70,7 +70,7 @@ std::vector<T> by_packed_gemm(const Product<T>& p, std::int64_t rows = 1000) {
                      [&](auto a, auto, auto c) { kernels::packed_gemm<T>(a, packed.data(), p.beta, c); });
 }
 
-// In blocks of so many rows and columns.
+// In blocks of `rows` × `columns`.
 template <class T>
 std::vector<T> by_blocked_gemm(const Product<T>& p, std::int64_t rows = 1000, std::int64_t columns = 1000) {
   const Aligned<T> workspace(kernels::blocked_workspace<T>());
@@ -101,7 +101,7 @@ TEST_CASE_TEMPLATE("blas_gemm: every transposition, beta and odd size", T, float
   }
 }
 
-TEST_CASE("blas_gemm: calls from several threads give the bits of one") {
+TEST_CASE("blas_gemm: concurrent calls give the same bits as one call") {
   const Product<float> product(false, true, 70, 130, 90, 1.0f);
   const auto expected = by_blas(product);
   std::vector<std::thread> threads;
@@ -115,12 +115,12 @@ TEST_CASE("blas_gemm: calls from several threads give the bits of one") {
   CHECK(wrong == std::vector<int>(4, 0));
 }
 
-TEST_CASE("blas_gemm: OpenBLAS has the threads of the program before and after products") {
+TEST_CASE("blas_gemm: products leave the thread count of OpenBLAS unchanged") {
   if (!std::getenv("OPENBLAS_NUM_THREADS") && !std::getenv("OMP_NUM_THREADS") && openblas_get_parallel() != 0)
     CHECK(openblas_get_num_threads() == openblas_get_num_procs());  // loading rill has not changed it
   const int before = openblas_get_num_threads();
   openblas_set_num_threads(3);
-  const int set = openblas_get_num_threads();  // 1 of a build without threads
+  const int set = openblas_get_num_threads();  // 1 in a build without threads
   const Product<float> large(false, false, 64, 128, 96, 0), row(false, false, 1, 300, 300, 0);
   const auto multiply = [&] {
     for (int i = 0; i < 200; ++i) by_blas(i % 2 ? large : row);
@@ -132,11 +132,11 @@ TEST_CASE("blas_gemm: OpenBLAS has the threads of the program before and after p
   openblas_set_num_threads(before);
 }
 
-TEST_CASE("blas_gemm: the BLAS has a name") {
+TEST_CASE("blas_gemm: blas_name names the library") {
   CHECK(std::string(kernels::blas_name()).find("OpenBLAS") == 0);
 }
 
-TEST_CASE_TEMPLATE("packed_gemm: every beta and size of tile, and its edges", T, float, double) {
+TEST_CASE_TEMPLATE("packed_gemm: every beta and tile size, full and partial tiles", T, float, double) {
   for (const bool tb : {false, true}) {
     for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 96, 97, 100}) {
       for (const std::int64_t n : {0, 1, 7, 8, 15, 16, 17, 47, 48, 49, 96, 100, 193, 200}) {
@@ -154,7 +154,7 @@ TEST_CASE_TEMPLATE("packed_gemm: every beta and size of tile, and its edges", T,
   }
 }
 
-TEST_CASE_TEMPLATE("packed_gemm: a row has the same bits whatever rows come with it", T, float, double) {
+TEST_CASE_TEMPLATE("packed_gemm: the bits of a row do not depend on the other rows", T, float, double) {
   const Product<T> product(false, false, 101, 203, 77, T(1));
   const auto whole = by_packed_gemm(product);
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 32, 50}) {
@@ -163,7 +163,7 @@ TEST_CASE_TEMPLATE("packed_gemm: a row has the same bits whatever rows come with
   }
 }
 
-TEST_CASE("packed_gemm: NaN and infinity in one row stay in that row, and in B in that column") {
+TEST_CASE("packed_gemm: a NaN in A stays in its row and an infinity in B in its column") {
   Product<float> product(false, false, 9, 50, 20, 0.0f);
   product.a[static_cast<std::size_t>(3 * product.lda + 5)] = std::nanf("");
   product.b[static_cast<std::size_t>(7 * product.ldb + 49)] = std::numeric_limits<float>::infinity();
@@ -177,8 +177,8 @@ TEST_CASE("packed_gemm: NaN and infinity in one row stay in that row, and in B i
   }
 }
 
-TEST_CASE_TEMPLATE("thin_gemm: every beta and number of rows, plain and transposed, and the edges", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("thin_gemm: every beta and row count, B plain and transposed, full and partial tiles", T,
+                   float, double) {
   for (const bool tb : {false, true}) {
     for (const std::int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 64}) {
       for (const std::int64_t n : {0, 1, 7, 15, 16, 17, 63, 64, 100, 768, 800}) {
@@ -196,7 +196,7 @@ TEST_CASE_TEMPLATE("thin_gemm: every beta and number of rows, plain and transpos
   }
 }
 
-TEST_CASE("thin_gemm: NaN and infinity in one row of A stay in that row, and in B in that column") {
+TEST_CASE("thin_gemm: a NaN in A stays in its row and an infinity in B in its column") {
   for (const bool tb : {false, true}) {
     Product<float> product(false, tb, 9, 37, 21, 0.0f);
     product.a[static_cast<std::size_t>(3 * product.lda + 20)] = std::numeric_limits<float>::quiet_NaN();
@@ -213,7 +213,7 @@ TEST_CASE("thin_gemm: NaN and infinity in one row of A stay in that row, and in 
   }
 }
 
-TEST_CASE_TEMPLATE("thin_gemm: columns have the same bits whatever is computed with them", T, float, double) {
+TEST_CASE_TEMPLATE("thin_gemm: the bits of a column do not depend on the other columns", T, float, double) {
   for (const bool tb : {false, true}) {
     const Product<T> product(false, tb, 10, 333, 300, T(1));
     const auto whole = by_thin_gemm(product, 0, 333);
@@ -227,7 +227,7 @@ TEST_CASE_TEMPLATE("thin_gemm: columns have the same bits whatever is computed w
   }
 }
 
-TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the borders of blocks", T, float,
+TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at block boundaries", T, float,
                    double) {
   struct Size {
     std::int64_t m, n, k;
@@ -246,8 +246,7 @@ TEST_CASE_TEMPLATE("blocked_gemm: every transposition and beta, sizes at the bor
   }
 }
 
-TEST_CASE_TEMPLATE("blocked_gemm: every height of the tiles that pack, and parts of a panel", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("blocked_gemm: every height of the packing tiles, and partial panels", T, float, double) {
   for (std::int64_t m = 1; m <= 17; ++m) {
     for (const std::int64_t n : {1, 15, 16, 20, 33, 48, 63, 68, 90, 100}) {
       for (const int flags : {0, 1, 2, 3}) {
@@ -261,8 +260,8 @@ TEST_CASE_TEMPLATE("blocked_gemm: every height of the tiles that pack, and parts
   }
 }
 
-TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits, and those of packed_gemm", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits as the whole product and packed_gemm", T,
+                   float, double) {
   for (const int flags : {0, 1, 2, 3}) {
     const Product<T> product(flags & 1, flags & 2, 110, 300, 530, T(1));
     const auto whole = by_blocked_gemm(product);
@@ -276,7 +275,7 @@ TEST_CASE_TEMPLATE("blocked_gemm: any split gives the same bits, and those of pa
   }
 }
 
-TEST_CASE_TEMPLATE("gemm: right, and the same bits for any number of threads", T, float, double) {
+TEST_CASE_TEMPLATE("gemm: correct, with the same bits on any number of threads", T, float, double) {
   struct Size {
     std::int64_t m, n, k;
   };
@@ -313,7 +312,7 @@ TEST_CASE_TEMPLATE("gemm: right, and the same bits for any number of threads", T
 }
 
 TEST_CASE("gemm: long sums of one sign are as precise as short ones") {
-  // Kernel by kernel: BLAS by vectors and by matrices, rows, columns and blocks.
+  // One size per kernel: BLAS on vectors and matrices, thin, blocked.
   for (const auto& [m, n] : {std::pair{1, 2}, {2, 1}, {3, 3}, {4, 20}, {16, 17}}) {
     for (const int flags : {0, 1, 2, 3}) {
       Product<float> product(flags & 1, flags & 2, m, n, 100000, 0.0F);
@@ -322,7 +321,7 @@ TEST_CASE("gemm: long sums of one sign are as precise as short ones") {
       CAPTURE(m);
       CAPTURE(n);
       CAPTURE(flags);
-      CHECK(product.error(by_gemm(product)) < 1e-6);  // kernels without fused multiply-adds come to 4e-7
+      CHECK(product.error(by_gemm(product)) < 1e-6);  // up to 4e-7 without fused multiply-adds
     }
   }
 }
@@ -334,7 +333,7 @@ TEST_CASE_TEMPLATE("gemm: a transposed result is the transpose of the product", 
   CHECK(same_bits(result, by_gemm(product)));
 }
 
-TEST_CASE("gemm: sizes that do not fit each other or BLAS are an error") {
+TEST_CASE("gemm: mismatched sizes and sizes beyond the limit of BLAS are errors") {
   float x = 0;
   const MatrixView<const float> a{&x, 2, 3}, large{&x, std::int64_t{1} << 31, 1}, one{&x, 1, 1};
   CHECK_THROWS_WITH_AS(gemm<float>(a, a, 0.0f, {&x, 2, 3}), "matmul: sizes 2 × 3 and 2 × 3 do not make 2 × 3",

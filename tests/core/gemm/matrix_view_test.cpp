@@ -28,7 +28,7 @@ TEST_CASE("MatrixView: transposes, blocks and slices are views of the same eleme
   }
 }
 
-TEST_CASE("PackedMatrix: operands that do not fit are an error that names the sizes") {
+TEST_CASE("PackedMatrix: mismatched operands are an error that names the sizes") {
   std::vector<float> x(100);
   const PackedMatrix<float> packed(MatrixView<const float>{x.data(), 3, 5}, 1);
   CHECK(packed.rows() == 3);
@@ -37,8 +37,8 @@ TEST_CASE("PackedMatrix: operands that do not fit are an error that names the si
   CHECK_THROWS_WITH_AS(packed.multiply({x.data(), 2, 4}, 0.0F, {x.data() + 50, 2, 5}),
                        "PackedMatrix: A 2 × 4 and C 2 × 5 do not fit the matrix, 3 × 5, or are transposed",
                        Error);
-  const MatrixView<const float> turned{x.data(), 3, 2};
-  CHECK_THROWS_AS(packed.multiply(turned.t(), 0.0F, {x.data() + 50, 2, 5}), Error);
+  const MatrixView<const float> transposed{x.data(), 3, 2};
+  CHECK_THROWS_AS(packed.multiply(transposed.t(), 0.0F, {x.data() + 50, 2, 5}), Error);
 }
 
 }  // namespace rill

@@ -16,7 +16,7 @@ namespace {
 
 using namespace rill;
 
-/// A model with dropout, all that trains it, and the place in its data.
+/// A model with dropout and its complete training state.
 struct Run {
   nn::Linear model;
   nn::Dropout dropout;
@@ -57,7 +57,7 @@ std::filesystem::path temporary(const char* name) {
 
 }  // namespace
 
-TEST_CASE("checkpoint: a run resumes exactly, after an odd number of draws, with the text that was saved") {
+TEST_CASE("checkpoint: a run resumes exactly after an odd number of draws, and its metadata is restored") {
   const std::filesystem::path file = temporary("resume");
   Run whole(1), first(1), second(2, Rng(9));
   whole.train(8);
@@ -73,7 +73,7 @@ TEST_CASE("checkpoint: a run resumes exactly, after an odd number of draws, with
   std::filesystem::remove(file);
 }
 
-TEST_CASE("checkpoint: names are those of the objects, in sections") {
+TEST_CASE("checkpoint: tensors are named by section and object") {
   const Run run(1);
   std::vector<std::string> names;
   for (const auto& [name, t] : run.checkpoint.state()) names.push_back(name);
@@ -84,11 +84,11 @@ TEST_CASE("checkpoint: names are those of the objects, in sections") {
   }
 }
 
-TEST_CASE("checkpoint: a state that does not fit is refused whole, with all that does not fit") {
+TEST_CASE("checkpoint: a mismatched state is rejected as a whole, and the error lists every mismatch") {
   Run run(1);
   run.train(2);
   const auto before = run.bytes();
-  const auto refuses = [&](NamedTensors state, const char* why) {
+  const auto check_rejects = [&](NamedTensors state, const char* why) {
     CHECK_THROWS_WITH_AS(run.checkpoint.load_state(state), doctest::Contains(why), Error);
     CHECK(run.bytes() == before);
   };
@@ -102,33 +102,33 @@ TEST_CASE("checkpoint: a state that does not fit is refused whole, with all that
   };
   NamedTensors bad = good;
   bad[index("schedule/last_epoch")].second = scalar(1.0, float32);
-  refuses(bad, "schedule: ");
-  refuses(bad, "'last_epoch' is float32 []");
+  check_rejects(bad, "schedule: ");
+  check_rejects(bad, "'last_epoch' is float32 []");
   bad.erase(bad.begin() + static_cast<std::ptrdiff_t>(index("model/bias")));
-  refuses(bad, "model: ");
-  refuses(bad, "missing 'bias'");
+  check_rejects(bad, "model: ");
+  check_rejects(bad, "missing 'bias'");
   bad = good;
   bad.emplace_back("extra/weight", zeros({2}));
-  refuses(bad, "unexpected 'extra'");
+  check_rejects(bad, "unexpected 'extra'");
   bad = good;
   bad[index("rng/state")].second = Tensor();
-  refuses(bad, "rng: rng: the state does not fit; 'state' is undefined");
+  check_rejects(bad, "rng: rng: the state does not fit; 'state' is undefined");
   bad = good;
   bad.push_back(good.front());
-  refuses(bad, "comes twice");
+  check_rejects(bad, "comes twice");
   bad = good;
   bad[index("schedule/last_epoch")].second = tensor({std::int64_t{-1}}, Shape{});
-  refuses(bad, "'last_epoch' of the state is -1");
+  check_rejects(bad, "'last_epoch' of the state is -1");
   bad = good;
   bad[index("optimizer/skipped_steps")].second = tensor({std::int64_t{-1}}, Shape{});
-  refuses(bad, "'skipped_steps' of the state is -1");
-  refuses({}, "missing");
-  refuses({}, "nothing was changed; add the objects that were saved, by the same names");
+  check_rejects(bad, "'skipped_steps' of the state is -1");
+  check_rejects({}, "missing");
+  check_rejects({}, "nothing was changed; add the objects that were saved, by the same names");
   run.checkpoint.load_state(good);
   CHECK(run.bytes() == other.bytes());
 }
 
-TEST_CASE("checkpoint: errors name the file, sections need names of their own") {
+TEST_CASE("checkpoint: errors name the file, and section names are unique") {
   const std::filesystem::path file = temporary("errors");
   save_safetensors(file, {{"weight", zeros({2})}});
   Run run(1);

@@ -19,7 +19,7 @@ using rill::write_file_atomically;
 
 namespace {
 
-/// A new folder that goes when the test ends.
+/// A temporary folder, removed at the end of the test.
 struct Folder {
   Folder() {
     std::string name = (fs::temp_directory_path() / "rill-file-XXXXXX").string();
@@ -39,7 +39,7 @@ std::string contents(const fs::path& path) { return read_file(path, 1 << 20); }
 
 }  // namespace
 
-TEST_CASE("file: written whole, replaced whole, nothing left behind") {
+TEST_CASE("file: a write creates or replaces the whole file and leaves no temporary file") {
   const Folder folder;
   const fs::path path = folder.path / "a file";
   write_file_atomically(path, "one");
@@ -53,7 +53,7 @@ TEST_CASE("file: written whole, replaced whole, nothing left behind") {
   CHECK(folder.entries() == 1);
 }
 
-TEST_CASE("file: without commit the old file stays") {
+TEST_CASE("file: without commit the old file is kept") {
   const Folder folder;
   const fs::path path = folder.path / "a";
   write_file_atomically(path, "old");
@@ -74,7 +74,7 @@ TEST_CASE("file: without commit the old file stays") {
   CHECK_THROWS_AS(file.commit(), rill::Error);
 }
 
-TEST_CASE("file: a link stays a link") {
+TEST_CASE("file: writing through a symbolic link keeps the link") {
   const Folder folder;
   fs::create_directory(folder.path / "sub");
   write_file_atomically(folder.path / "sub" / "real", "old");
@@ -89,7 +89,7 @@ TEST_CASE("file: a link stays a link") {
                        rill::Error);
 }
 
-TEST_CASE("file: what cannot be written is named") {
+TEST_CASE("file: an error names the path that cannot be written") {
   const Folder folder;
   CHECK_THROWS_WITH_AS(write_file_atomically(folder.path, "x"), doctest::Contains("it is a directory"),
                        rill::Error);
@@ -126,7 +126,7 @@ TEST_CASE("file: a full disk leaves the old file") {
   CHECK(folder.entries() == 1);
 }
 
-TEST_CASE("file: reading") {
+TEST_CASE("file: read_file checks the size limit and the kind of file") {
   const Folder folder;
   const fs::path path = folder.path / "a";
   const std::string text(100000, 'x');
@@ -141,10 +141,10 @@ TEST_CASE("file: reading") {
   REQUIRE(::mkfifo((folder.path / "pipe").c_str(), 0600) == 0);
   CHECK_THROWS_WITH_AS(read_file(folder.path / "pipe", 9), doctest::Contains("it is not a file"),
                        rill::Error);
-  CHECK_FALSE(read_file("/proc/self/status", 1 << 20).empty());  // a file that gives its size as 0
+  CHECK_FALSE(read_file("/proc/self/status", 1 << 20).empty());  // reports size 0
 }
 
-TEST_CASE("file: names that a killed process of the same number left are passed over") {
+TEST_CASE("file: temporary files of a killed process with the same id are skipped") {
   const Folder folder;
   for (int i = 0; i < 200; ++i)
     std::ofstream(folder.path / fmt::format(".a.{}-{}.part", ::getpid(), i)) << "old";
@@ -153,7 +153,7 @@ TEST_CASE("file: names that a killed process of the same number left are passed 
   CHECK(folder.entries() == 201);
 }
 
-TEST_CASE("file: after sync it is not yet there, after commit it is") {
+TEST_CASE("file: sync does not publish the file, commit does") {
   const Folder folder;
   AtomicFile file(folder.path / "a");
   file.write("text");

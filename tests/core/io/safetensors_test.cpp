@@ -15,7 +15,7 @@ namespace {
 using namespace rill;
 namespace fs = std::filesystem;
 
-/// A folder of its own for one test, gone at the end.
+/// A temporary folder, removed at the end of the test.
 class Folder {
  public:
   Folder() {
@@ -35,7 +35,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A file with this header and `data` bytes of zeros behind it.
+/// A file with this header and `data` zero bytes after it; `announced` is the header length that it states.
 std::vector<std::byte> file_of(const std::string& header, std::size_t data, std::uint64_t announced) {
   std::string text(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(announced >> (8 * i) & 0xff);
@@ -78,7 +78,7 @@ NamedTensors sample() {
           {"", tensor({4.F}, {1})}};
 }
 
-TEST_CASE("safetensors: what was saved is loaded, in its order, with its metadata") {
+TEST_CASE("safetensors: a round trip keeps tensors, order and metadata") {
   const Folder folder;
   const std::map<std::string, std::string> metadata{{"format", "pt"}, {"quote\"", "zwölf\n"}};
   save_safetensors(folder / "a.safetensors", sample(), metadata);
@@ -92,25 +92,25 @@ TEST_CASE("safetensors: what was saved is loaded, in its order, with its metadat
   CHECK(std::bit_cast<std::uint32_t>(file.at("float").data<float>()[5]) == 0x80000000U);
 }
 
-TEST_CASE("safetensors: a file without tensors is a file") {
+TEST_CASE("safetensors: a file without tensors is valid") {
   const SafetensorsFile file = safetensors_from_bytes(safetensors_to_bytes({}));
   CHECK(file.tensors.empty());
   CHECK(file.metadata.empty());
 }
 
-TEST_CASE("safetensors: the bytes are those of the format") {
+TEST_CASE("safetensors: the bytes follow the format") {
   const std::vector<std::byte> bytes =
       safetensors_to_bytes({{"x", tensor({1.F, -2.F}, {2, 1})}}, {{"k", "v"}});
   const std::string header =
       R"({"__metadata__":{"k":"v"},"x":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}})";
   const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
   std::vector<std::byte> expected = file_of(padded, 8);
-  const std::vector<unsigned char> numbers{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0};
-  for (std::size_t i = 0; i < 8; ++i) expected[8 + padded.size() + i] = std::byte{numbers[i]};
+  const std::vector<unsigned char> values{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0};
+  for (std::size_t i = 0; i < 8; ++i) expected[8 + padded.size() + i] = std::byte{values[i]};
   CHECK(bytes == expected);
 }
 
-TEST_CASE("safetensors: every number is aligned in the file") {
+TEST_CASE("safetensors: every element is aligned in the file") {
   const std::vector<std::byte> bytes = safetensors_to_bytes({{"flag", tensor({true}, {1})},
                                                              {"small", tensor({1.F}, {1})},
                                                              {"wide", tensor({2.}, {1})},
@@ -122,7 +122,7 @@ TEST_CASE("safetensors: every number is aligned in the file") {
   CHECK(text.find(R"("flag":{"dtype":"BOOL","shape":[1],"data_offsets":[20,21]})") != std::string::npos);
 }
 
-TEST_CASE("safetensors: strided tensors, views and leaves with gradients are written row-major") {
+TEST_CASE("safetensors: strided tensors, views and leaves that require gradients are written row-major") {
   Tensor base = tensor({1.F, 2.F, 3.F, 4.F, 5.F, 6.F}, {2, 3}).set_requires_grad();
   const SafetensorsFile file =
       safetensors_from_bytes(safetensors_to_bytes({{"t", base.detach().t()},
@@ -136,7 +136,7 @@ TEST_CASE("safetensors: strided tensors, views and leaves with gradients are wri
   CHECK(!file.at("leaf").requires_grad());
 }
 
-TEST_CASE("safetensors: a tensor is found by name, and a missing one names those there are") {
+TEST_CASE("safetensors: lookup by name, and an error for a missing name lists those in the file") {
   const SafetensorsFile file =
       safetensors_from_bytes(safetensors_to_bytes({{"a", scalar(1)}, {"b", scalar(2)}}));
   CHECK(file.find("b")->item() == 2);
@@ -145,7 +145,7 @@ TEST_CASE("safetensors: a tensor is found by name, and a missing one names those
 }
 
 struct Bad {
-  const char* what;  ///< a part of the message
+  const char* what;  ///< a part of the expected message
   std::vector<std::byte> bytes;
 };
 
@@ -232,7 +232,7 @@ std::vector<Bad> bad_files() {
   };
 }
 
-TEST_CASE("safetensors: a bad file is an error that names it and what is wrong") {
+TEST_CASE("safetensors: a malformed file is an error that names the file and the defect") {
   for (const Bad& bad : bad_files()) {
     const std::string message = message_of(bad.bytes);
     CAPTURE(message);
@@ -248,42 +248,42 @@ TEST_CASE("safetensors: a BOOL that is neither 0 nor 1 is an error") {
   CHECK(message_of(bytes).find("tensor \"mask\": element 1 is 2") != std::string::npos);
 }
 
-TEST_CASE("safetensors: names in messages are cut off and escaped") {
+TEST_CASE("safetensors: names in messages are truncated and escaped") {
   const std::string name(100'000, 'n');
   const std::string message = message_of(file_of("{\"" + name + "\":1}", 0));
   CHECK(message.size() < 300);
   CHECK(message_of(file_of(R"({"\u001b[31m":1})", 0)).find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("safetensors: a header over 100 MB is refused") {
+TEST_CASE("safetensors: a header over 100 MB is rejected") {
   const std::string header = "{}" + std::string(100'000'000, ' ');
   CHECK(message_of(file_of(header, 0)).find("the most is 100000000") != std::string::npos);
 }
 
-TEST_CASE("safetensors: a file with any byte changed or cut off is read or refused") {
+TEST_CASE("safetensors: a truncated file is rejected and a corrupted one is read or rejected") {
   const std::vector<std::byte> good = safetensors_to_bytes(
       {{"a", tensor({true, false}, {2})}, {"b", tensor({1.F, 2.F}, {2, 1})}, {"c", scalar(1, float64)}},
       {{"k", "v"}});
-  std::size_t refused = 0;
-  const auto try_it = [&](const std::vector<std::byte>& bytes) {
-    refused += message_of(bytes) != "no error";
+  std::size_t rejected = 0;
+  const auto parse = [&](const std::vector<std::byte>& bytes) {
+    rejected += message_of(bytes) != "no error";
   };
   for (std::size_t i = 0; i < good.size(); ++i) {
-    try_it({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(i)});
-    CHECK(refused == i + 1);
+    parse({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(i)});
+    CHECK(rejected == i + 1);
   }
-  refused = 0;
+  rejected = 0;
   for (std::size_t i = 0; i < good.size(); ++i) {
     for (int flip : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
       std::vector<std::byte> bytes = good;
       bytes[i] ^= static_cast<std::byte>(flip);
-      try_it(bytes);
+      parse(bytes);
     }
   }
-  CHECK(refused > good.size());
+  CHECK(rejected > good.size());
 }
 
-TEST_CASE("safetensors: what is no readable file is an error that names the path") {
+TEST_CASE("safetensors: an unreadable file is an error that names the path") {
   const Folder folder;
   const auto message = [](const fs::path& path) {
     try {
@@ -304,7 +304,7 @@ TEST_CASE("safetensors: what is no readable file is an error that names the path
   }
 }
 
-TEST_CASE("safetensors: a huge file with a short header costs no memory before it is checked") {
+TEST_CASE("safetensors: sizes are checked against the file before memory is allocated") {
   const Folder folder;
   const std::string header = entry("F32", "[1000000000000]", "[0,4000000000000]");
   {
@@ -316,7 +316,7 @@ TEST_CASE("safetensors: a huge file with a short header costs no memory before i
   CHECK_THROWS_AS(load_safetensors(folder / "huge"), Error);
 }
 
-TEST_CASE("safetensors: what cannot be written is an error and leaves the old file") {
+TEST_CASE("safetensors: a failed save leaves the old file") {
   const Folder folder;
   const fs::path path = folder / "a.safetensors";
   save_safetensors(path, {{"a", scalar(1)}});

@@ -31,7 +31,7 @@ RILL_TEST_KERNEL(sigmoid)
 
 using Kernel = void (*)(const float*, float*, std::int64_t);
 
-// The distance of y from the exact result in units of its last place.
+// The error of y in ulps (units in the last place).
 double ulps(float y, double exact) {
   if (std::isnan(exact) || std::isnan(y)) return std::isnan(exact) && std::isnan(y) ? 0 : 1e9;
   const float nearest = static_cast<float>(exact);
@@ -41,21 +41,21 @@ double ulps(float y, double exact) {
   return std::abs(y - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
 }
 
-// The floats as integers in the same order, and back.
+// Order-preserving map from floats to integers, and its inverse.
 std::int64_t rank(float x) {
   const std::int32_t bits = std::bit_cast<std::int32_t>(x);
   return bits < 0 ? -static_cast<std::int64_t>(bits & 0x7fffffff) : bits;
 }
-float ranked(std::int64_t i) {
+float from_rank(std::int64_t i) {
   const float magnitude = std::bit_cast<float>(static_cast<std::uint32_t>(i < 0 ? -i : i));
   return i < 0 ? -magnitude : magnitude;
 }
 
-// The worst ulps of f over every stride-th float of [lo, hi].
+// The largest error of f in ulps over every stride-th float in [lo, hi].
 template <class Exact>
 double worst_ulps(Kernel f, Exact exact, float lo, float hi, std::int64_t stride = 1999) {
   std::vector<float> x;
-  for (std::int64_t i = rank(lo); i <= rank(hi); i += stride) x.push_back(ranked(i));
+  for (std::int64_t i = rank(lo); i <= rank(hi); i += stride) x.push_back(from_rank(i));
   REQUIRE(x.size() > 1000);
   std::vector<float> y(x.size());
   f(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
@@ -67,8 +67,8 @@ double worst_ulps(Kernel f, Exact exact, float lo, float hi, std::int64_t stride
   return worst;
 }
 
-// f of one number, in the middle of a SIMD loop.
-float one(Kernel f, float x) {
+// f(x), computed in the middle of a SIMD loop.
+float evaluate(Kernel f, float x) {
   std::vector<float> in(37, x);
   std::vector<float> out(37);
   f(in.data(), out.data(), 37);
@@ -89,36 +89,36 @@ constexpr std::int64_t sizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 100, 511, 5
 
 }  // namespace
 
-TEST_CASE("math: exp is within 1.1 ulp and keeps its promises at the ends") {
+TEST_CASE("math: exp is within 1.1 ulp and saturates") {
   const auto exact = [](double x) { return std::exp(x); };
   CHECK(worst_ulps(exp_all, exact, -87.3365f, 88.7228f) < 1.1);
   CHECK(worst_ulps(exp_all, exact, 88.3f, 88.72283f, 3) < 1.1);
   CHECK(worst_ulps(exp_all, exact, -87.3365f, -86.9f, 3) < 1.1);
-  CHECK(one(exp_all, 0.0f) == 1.0f);
-  CHECK(one(exp_all, -0.0f) == 1.0f);
-  CHECK(one(exp_all, 88.7228394f) == infinity);
-  CHECK(one(exp_all, 1e30f) == infinity);
-  CHECK(one(exp_all, infinity) == infinity);
-  CHECK(one(exp_all, -87.34f) == 0.0f);
-  CHECK(one(exp_all, -1e30f) == 0.0f);
-  CHECK(one(exp_all, -infinity) == 0.0f);
-  CHECK(std::isnan(one(exp_all, not_a_number)));
+  CHECK(evaluate(exp_all, 0.0f) == 1.0f);
+  CHECK(evaluate(exp_all, -0.0f) == 1.0f);
+  CHECK(evaluate(exp_all, 88.7228394f) == infinity);
+  CHECK(evaluate(exp_all, 1e30f) == infinity);
+  CHECK(evaluate(exp_all, infinity) == infinity);
+  CHECK(evaluate(exp_all, -87.34f) == 0.0f);
+  CHECK(evaluate(exp_all, -1e30f) == 0.0f);
+  CHECK(evaluate(exp_all, -infinity) == 0.0f);
+  CHECK(std::isnan(evaluate(exp_all, not_a_number)));
 }
 
-TEST_CASE("math: log is within 1 ulp, denormal numbers included") {
+TEST_CASE("math: log is within 1 ulp, denormals included") {
   const auto exact = [](double x) { return std::log(x); };
   CHECK(worst_ulps(log_all, exact, 0.0f, std::numeric_limits<float>::max()) < 1.0);
   CHECK(worst_ulps(log_all, exact, 0.99f, 1.01f, 1) < 1.0);
   CHECK(worst_ulps(log_all, exact, 1e-45f, 1.1e-38f) < 1.0);
-  CHECK(one(log_all, 1.0f) == 0.0f);
-  CHECK(one(log_all, 0.0f) == -infinity);
-  CHECK(one(log_all, -0.0f) == -infinity);
-  CHECK(one(log_all, infinity) == infinity);
-  CHECK(std::isnan(one(log_all, -1.0f)));
-  CHECK(std::isnan(one(log_all, -infinity)));
-  CHECK(std::isnan(one(log_all, not_a_number)));
+  CHECK(evaluate(log_all, 1.0f) == 0.0f);
+  CHECK(evaluate(log_all, 0.0f) == -infinity);
+  CHECK(evaluate(log_all, -0.0f) == -infinity);
+  CHECK(evaluate(log_all, infinity) == infinity);
+  CHECK(std::isnan(evaluate(log_all, -1.0f)));
+  CHECK(std::isnan(evaluate(log_all, -infinity)));
+  CHECK(std::isnan(evaluate(log_all, not_a_number)));
   const FlushDenormals flush;
-  CHECK(one(log_all, 2e-38f) == doctest::Approx(std::log(2e-38)));
+  CHECK(evaluate(log_all, 2e-38f) == doctest::Approx(std::log(2e-38)));
 }
 
 TEST_CASE("math: tanh is within 2.5 ulp, odd, and saturates") {
@@ -126,26 +126,26 @@ TEST_CASE("math: tanh is within 2.5 ulp, odd, and saturates") {
   CHECK(worst_ulps(tanh_all, exact, -std::numeric_limits<float>::max(), std::numeric_limits<float>::max()) <
         2.5);
   for (const float x : {1e-40f, 1e-20f, 0.3f, 1.0f, 8.9f, 9.2f, 1e30f}) {
-    CHECK(one(tanh_all, -x) == -one(tanh_all, x));
-    CHECK(one(tanh_all, x) <= 1.0f);
+    CHECK(evaluate(tanh_all, -x) == -evaluate(tanh_all, x));
+    CHECK(evaluate(tanh_all, x) <= 1.0f);
   }
-  CHECK(std::signbit(one(tanh_all, -0.0f)));
-  CHECK(one(tanh_all, infinity) == 1.0f);
-  CHECK(one(tanh_all, -infinity) == -1.0f);
-  CHECK(std::isnan(one(tanh_all, not_a_number)));
+  CHECK(std::signbit(evaluate(tanh_all, -0.0f)));
+  CHECK(evaluate(tanh_all, infinity) == 1.0f);
+  CHECK(evaluate(tanh_all, -infinity) == -1.0f);
+  CHECK(std::isnan(evaluate(tanh_all, not_a_number)));
 }
 
 TEST_CASE("math: sigmoid is within 2.5 ulp and saturates") {
   const auto exact = [](double x) { return 1 / (1 + std::exp(-x)); };
   CHECK(worst_ulps(sigmoid_all, exact, -87.33f, std::numeric_limits<float>::max()) < 2.5);
-  CHECK(one(sigmoid_all, 0.0f) == 0.5f);
-  CHECK(one(sigmoid_all, infinity) == 1.0f);
-  CHECK(one(sigmoid_all, 200.0f) == 1.0f);
-  for (const float x : {-87.34f, -200.0f, -3e38f, -infinity}) CHECK(one(sigmoid_all, x) == 0.0f);
-  CHECK(std::isnan(one(sigmoid_all, not_a_number)));
+  CHECK(evaluate(sigmoid_all, 0.0f) == 0.5f);
+  CHECK(evaluate(sigmoid_all, infinity) == 1.0f);
+  CHECK(evaluate(sigmoid_all, 200.0f) == 1.0f);
+  for (const float x : {-87.34f, -200.0f, -3e38f, -infinity}) CHECK(evaluate(sigmoid_all, x) == 0.0f);
+  CHECK(std::isnan(evaluate(sigmoid_all, not_a_number)));
 }
 
-TEST_CASE("math: the double versions are exact at the ends too") {
+TEST_CASE("math: the double versions are accurate and saturate too") {
   CHECK(math::sigmoid(0.0) == 0.5);
   CHECK(math::sigmoid(800.0) == 1.0);
   CHECK(math::sigmoid(-800.0) == 0.0);
@@ -154,7 +154,7 @@ TEST_CASE("math: the double versions are exact at the ends too") {
   CHECK(math::tanh(0.5) == std::tanh(0.5));
 }
 
-TEST_CASE("simd: the level in use is one the processor has") { CHECK(simd_level() <= cpu_simd_level()); }
+TEST_CASE("simd: the processor supports the level in use") { CHECK(simd_level() <= cpu_simd_level()); }
 
 TEST_CASE_TEMPLATE("reduce: sum, dot and max of any length", T, float, double) {
   CHECK(sum<T>(nullptr, 0) == 0);
@@ -178,10 +178,10 @@ TEST_CASE_TEMPLATE("reduce: sum, dot and max of any length", T, float, double) {
   }
 }
 
-TEST_CASE("reduce: sums of ten million equal floats are as exact as those of one block") {
+TEST_CASE("reduce: sums of ten million equal floats have the error of a single block") {
   constexpr std::int64_t n = 10'000'000;
   const std::vector<float> x(n, 0.1f);
-  // 128 terms one after the other, in a build whose loops are not vectorised; a plain sum is 0.088 off.
+  // 128 sequential additions, the worst case without vectorised loops. A plain sum is off by 0.088.
   const double bound = 128 * std::pow(2.0, -24);
   const auto close = [&](float got, double want) { return std::abs(got / want - 1) < bound; };
   CHECK(close(sum(x.data(), n), n * double{0.1f}));
@@ -194,7 +194,7 @@ TEST_CASE("reduce: sums of ten million equal floats are as exact as those of one
   CHECK(close(columns[1], n / 2 * double{0.1f}));
 }
 
-TEST_CASE("softmax: rows of millions of equal floats keep their digits") {
+TEST_CASE("softmax: rows of millions of equal floats stay accurate") {
   constexpr std::int64_t n = 4'000'000;
   std::vector<float> x(n, -1.7f), y(n);
   row_softmax(x.data(), y.data(), n);
@@ -205,7 +205,7 @@ TEST_CASE("softmax: rows of millions of equal floats keep their digits") {
   CHECK(z.log_sum == doctest::Approx(std::log(1.0 * n)).epsilon(1e-6));
 }
 
-TEST_CASE_TEMPLATE("reduce: max finds NaN wherever it stands", T, float, double) {
+TEST_CASE_TEMPLATE("reduce: max propagates NaN from any position", T, float, double) {
   for (std::size_t at = 0; at < 40; ++at) {
     std::vector<T> x(40, T(1));
     x[at] = std::numeric_limits<T>::quiet_NaN();
@@ -213,8 +213,7 @@ TEST_CASE_TEMPLATE("reduce: max finds NaN wherever it stands", T, float, double)
   }
 }
 
-TEST_CASE_TEMPLATE("reduce: sums of rows, in their order or gathered, added or overwritten", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("reduce: sums of rows, in order or gathered, with every beta", T, float, double) {
   for (const std::int64_t m : {0, 1, 3, 4, 9, 128, 129, 700}) {
     for (const std::int64_t n : {1, 5, 16, 33, 600}) {
       CAPTURE(m);
@@ -290,7 +289,7 @@ TEST_CASE_TEMPLATE("softmax: softmax of rows with -infinity, +infinity and NaN",
   CHECK(y[1] == doctest::Approx(-std::log(2.0)));
 }
 
-TEST_CASE_TEMPLATE("softmax: gradients of softmax and log_softmax are their formulas", T, float, double) {
+TEST_CASE_TEMPLATE("softmax: gradients of softmax and log_softmax match their formulas", T, float, double) {
   for (const std::int64_t n : {1, 5, 16, 33, 700}) {
     for (const T beta : {T(0), T(1)}) {
       CAPTURE(n);

@@ -23,7 +23,7 @@ using rill::memory::detail::SystemCount;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-/// Large blocks in whole MiB that are alone in their ranges of addresses.
+/// Large blocks in ranges of their own, with sizes in MiB.
 struct Blocks {
   explicit Blocks(std::int64_t range = 256 * mib) : blocks(counted, range) {}
   ~Blocks() { blocks.trim(); }
@@ -36,7 +36,7 @@ struct Blocks {
   LargeBlocks blocks;
 };
 
-/// Of addresses, of this process.
+/// The address space that this process has reserved.
 std::int64_t reserved_bytes() {
   std::int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -45,7 +45,7 @@ std::int64_t reserved_bytes() {
 
 }  // namespace
 
-TEST_CASE("large blocks: free neighbours serve one request for their sum") {
+TEST_CASE("large blocks: adjacent free blocks are merged") {
   Blocks pool;
   const std::vector<std::size_t> sizes{3, 5, 2};
   std::vector<std::size_t> order{0, 1, 2};
@@ -64,7 +64,7 @@ TEST_CASE("large blocks: free neighbours serve one request for their sum") {
   CHECK(pool.held() == 11 * mib);
 }
 
-TEST_CASE("large blocks: of a longer free block the rest stays free") {
+TEST_CASE("large blocks: the rest of a longer free block stays free") {
   Blocks pool;
   char* whole = pool.take(8);
   pool.take(1);
@@ -76,7 +76,7 @@ TEST_CASE("large blocks: of a longer free block the rest stays free") {
   CHECK(pool.held() == 9 * mib);
 }
 
-TEST_CASE("large blocks: the lowest that is long enough is taken, not the best") {
+TEST_CASE("large blocks: the lowest free block that is long enough is taken") {
   Blocks pool;
   char* small = pool.take(2);
   pool.take(1);
@@ -94,7 +94,7 @@ TEST_CASE("large blocks: the lowest that is long enough is taken, not the best")
   CHECK(pool.held() == 13 * mib);
 }
 
-TEST_CASE("large blocks: a block is exact to a page") {
+TEST_CASE("large blocks: sizes are rounded up to whole pages") {
   Blocks pool;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   char* first = static_cast<char*>(pool.blocks.take(70 * page + 1));
@@ -105,7 +105,7 @@ TEST_CASE("large blocks: a block is exact to a page") {
   CHECK(pool.blocks.take(71 * page) == first);
 }
 
-TEST_CASE("large blocks: the system gives only what free neighbours lack") {
+TEST_CASE("large blocks: a free block that is too short is extended") {
   Blocks pool;
   char* block = pool.take(25);
   pool.give(block, 25);
@@ -114,7 +114,7 @@ TEST_CASE("large blocks: the system gives only what free neighbours lack") {
   CHECK(pool.counted.allocations() == 2);
 }
 
-TEST_CASE("large blocks: what is free above the limit goes back, the highest first") {
+TEST_CASE("large blocks: free memory above the limit is released, highest addresses first") {
   Blocks pool;
   char* low = pool.take(3);
   char* middle = pool.take(3);
@@ -134,7 +134,7 @@ TEST_CASE("large blocks: what is free above the limit goes back, the highest fir
   CHECK(pool.held() == 0);
 }
 
-TEST_CASE("large blocks: trim gives back all that is free, and its contents") {
+TEST_CASE("large blocks: trim releases all free memory and its contents") {
   Blocks pool;
   char* first = pool.take(2);
   char* second = pool.take(2);
@@ -150,7 +150,7 @@ TEST_CASE("large blocks: trim gives back all that is free, and its contents") {
   CHECK(pool.held() == 4 * mib);
 }
 
-TEST_CASE("large blocks: steps that are alike take nothing from the system") {
+TEST_CASE("large blocks: identical steps allocate nothing after the first") {
   Blocks pool;
   const auto step = [&] {
     std::mt19937 random(1);
@@ -175,7 +175,7 @@ TEST_CASE("large blocks: steps that are alike take nothing from the system") {
   CHECK(pool.blocks.cached() == pool.held());
 }
 
-TEST_CASE("large blocks: a request that does not fit the range gets another") {
+TEST_CASE("large blocks: a request that does not fit the range opens another") {
   Blocks pool(8 * mib);
   std::vector<char*> blocks;
   for (int i = 0; i < 3; ++i) {
@@ -192,12 +192,12 @@ TEST_CASE("large blocks: a request that does not fit the range gets another") {
   CHECK(pool.held() == 38 * mib);
 }
 
-TEST_CASE("large blocks: of a size that the system does not have nothing stays") {
+TEST_CASE("large blocks: a request beyond the memory of the system changes nothing") {
   int overcommit = 1;
   std::ifstream("/proc/sys/vm/overcommit_memory") >> overcommit;
   std::vector<std::size_t> sizes{std::size_t{1} << 48, std::size_t{1} << 62};
   if (overcommit == 1) {
-    MESSAGE("without 32 TiB: the system promises memory that it does not have");
+    MESSAGE("32 TiB not tested: the system overcommits memory");
   } else {
     sizes.push_back(std::size_t{1} << 45);
   }
@@ -210,7 +210,7 @@ TEST_CASE("large blocks: of a size that the system does not have nothing stays")
   CHECK(pool.take(1) == before + mib);
 }
 
-TEST_CASE("large blocks: many threads take and give at once") {
+TEST_CASE("large blocks: concurrent threads take and give") {
   Blocks pool;
   std::vector<std::thread> threads;
   std::vector<int> wrong(4);
@@ -241,7 +241,7 @@ TEST_CASE("large blocks: many threads take and give at once") {
   CHECK(pool.held() == 0);
 }
 
-TEST_CASE("large blocks: a child process with few addresses has its own") {
+TEST_CASE("large blocks: a forked child with a limited address space has its own blocks") {
   Blocks pool(std::int64_t{64} << 30);
   char* shared = pool.take(1);
   std::memset(shared, 1, mib);

@@ -16,7 +16,7 @@
 namespace memory = rill::memory;
 using rill::Tensor;
 
-TEST_CASE("memory: a steady state takes nothing from the system") {
+TEST_CASE("memory: repeated steps allocate nothing from the system") {
   const auto work = [] {
     Tensor x = rill::ones({64, 64}).set_requires_grad();
     Tensor y = rill::sum(rill::tanh(rill::matmul(x, x)));
@@ -35,7 +35,7 @@ TEST_CASE("memory: a steady state takes nothing from the system") {
   CHECK(memory::stats().live_bytes >= 0);
 }
 
-TEST_CASE("memory: the cache limit is kept for large blocks") {
+TEST_CASE("memory: the cache limit applies to large blocks") {
   memory::trim();
   memory::set_cache_limit(0);
   const auto before = memory::stats().cached_bytes;
@@ -44,7 +44,7 @@ TEST_CASE("memory: the cache limit is kept for large blocks") {
   memory::set_cache_limit(std::int64_t{4} << 30);
 }
 
-TEST_CASE("memory: blocks are aligned, apart from each other and writable to their last byte") {
+TEST_CASE("memory: blocks are aligned, disjoint and writable to the last byte") {
   const auto live = memory::stats().live_bytes;
   const std::vector<std::size_t> sizes{1, 64, 65, 4097, 262144, 262145, 266240, 266241, 1048576, 5000001};
   std::vector<unsigned char*> blocks;
@@ -61,18 +61,19 @@ TEST_CASE("memory: blocks are aligned, apart from each other and writable to the
   CHECK(memory::stats().live_bytes == live);
 }
 
-TEST_CASE("memory: large blocks go from thread to thread") {
+TEST_CASE("memory: large blocks may be freed on another thread") {
   const auto live = memory::stats().live_bytes;
-  std::vector<Tensor> made(8);
+  std::vector<Tensor> tensors(8);
   std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < made.size(); ++t) {
-    threads.emplace_back([&made, t] {
-      for (int round = 0; round < 50; ++round) made[t] = rill::full({100000 + 1000 * round}, double(t));
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    threads.emplace_back([&tensors, t] {
+      for (int round = 0; round < 50; ++round) tensors[t] = rill::full({100000 + 1000 * round}, double(t));
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (std::size_t t = 0; t < made.size(); ++t) CHECK(rill::sum(made[t]).item() == 149000.0 * double(t));
-  made.clear();
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    CHECK(rill::sum(tensors[t]).item() == 149000.0 * double(t));
+  tensors.clear();
   CHECK(memory::stats().live_bytes == live);
 }
 
@@ -82,7 +83,7 @@ std::int64_t allocations() { return memory::stats().system_allocations; }
 Tensor mebibytes(std::int64_t n) { return rill::empty({n << 20}, rill::boolean); }
 }  // namespace
 
-TEST_CASE("memory: a size that the system does not have is an error, and nothing else") {
+TEST_CASE("memory: a failed allocation is an error and leaves the allocator usable") {
   const Tensor before = rill::ones({1 << 20});
   CHECK_THROWS_WITH_AS(memory::allocate(std::size_t{1} << 48),
                        doctest::Contains("memory: the system has no block of 281474976710656 bytes ("),
@@ -93,7 +94,7 @@ TEST_CASE("memory: a size that the system does not have is an error, and nothing
   CHECK(rill::sum(rill::ones({1 << 20})).item() == 1 << 20);
 }
 
-TEST_CASE("memory: a larger block takes the place of a smaller one") {
+TEST_CASE("memory: a larger block reuses the memory of a smaller one") {
   memory::trim();
   const std::int64_t held = memory::stats().system_bytes;
   mebibytes(25);
@@ -103,7 +104,7 @@ TEST_CASE("memory: a larger block takes the place of a smaller one") {
   CHECK(memory::stats().system_bytes <= held);
 }
 
-TEST_CASE("memory: a thread's cache above its limit gives half back, not all") {
+TEST_CASE("memory: a thread's cache above its limit is drained to half") {
   memory::trim();
   const std::int64_t held = memory::stats().cached_bytes, mib = 1 << 20;
   std::vector<void*> blocks(800);
@@ -121,7 +122,7 @@ TEST_CASE("memory: a thread's cache above its limit gives half back, not all") {
   CHECK(memory::stats().cached_bytes <= held);
 }
 
-TEST_CASE("memory: steps that are alike ask the system for nothing, whatever their blocks") {
+TEST_CASE("memory: identical steps allocate nothing after the first, whatever their block sizes") {
   memory::trim();
   const auto step = [&] {
     std::vector<Tensor> parameters;
@@ -130,7 +131,7 @@ TEST_CASE("memory: steps that are alike ask the system for nothing, whatever the
     mebibytes(9);
   };
   step();
-  const auto few = [&] {  // that are never in use at once
+  const auto few = [&] {  // never live at the same time
     mebibytes(100);
     mebibytes(12);
     mebibytes(5);
@@ -149,7 +150,7 @@ TEST_CASE("memory: steps that are alike ask the system for nothing, whatever the
   }
 }
 
-TEST_CASE("memory: sizes that come once do not pile up") {
+TEST_CASE("memory: blocks of sizes used once do not accumulate") {
   memory::trim();
   const std::int64_t held = memory::stats().system_bytes;
   std::int64_t largest = 0;
@@ -161,9 +162,9 @@ TEST_CASE("memory: sizes that come once do not pile up") {
 }
 #endif
 
-// ThreadSanitizer cannot start threads after a fork; AddressSanitizer's own locks are not held over one.
+// ThreadSanitizer cannot start threads after a fork, and AddressSanitizer does not hold its locks across one.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-TEST_CASE("memory: a fork while other threads take and give blocks leaves the child able to") {
+TEST_CASE("memory: a child forked while other threads allocate can allocate") {
   const auto work = [] {
     const Tensor large = rill::ones({1 << 18}), square = rill::ones({8, 8});
     std::thread([] { rill::ones({1 << 17}); }).join();

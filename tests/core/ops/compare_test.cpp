@@ -43,9 +43,9 @@ TEST_CASE("comparisons: NaN equals nothing, and a scalar is compared exactly") {
   CHECK(flags(rill::eq(x, x)) == Flags{false, true});
   CHECK(flags(rill::ne(x, not_a_number)) == Flags{true, true});
   CHECK(flags(rill::ge(x, 0)) == Flags{false, true});
-  // In the tensor's own precision, as PyTorch does.
+  // Compared in the tensor's precision, as in PyTorch.
   CHECK(flags(rill::eq(rill::tensor({0.1f}), 0.1)) == Flags{true});
-  const std::int64_t large = (std::int64_t{1} << 53) + 1;  // no double
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;  // not representable as a double
   CHECK(flags(rill::gt(rill::tensor({large}), 0x1p53)) == Flags{true});
   CHECK(flags(rill::eq(rill::tensor({large}), 0x1p53)) == Flags{false});
   CHECK(flags(rill::lt(rill::tensor<std::int64_t>({2, 3}), 2.5)) == Flags{true, false});
@@ -53,7 +53,7 @@ TEST_CASE("comparisons: NaN equals nothing, and a scalar is compared exactly") {
   CHECK(flags(rill::eq(rill::gt(x, 0), 1)) == Flags{false, true});
 }
 
-TEST_CASE("where: chooses elementwise, all three broadcast, any dtype") {
+TEST_CASE("where: selects elementwise with broadcasting, any dtype") {
   const Tensor mask = rill::tensor(Flags{true, false}, {2, 1});
   CHECK(rill::where(mask, counting({3}), rill::scalar(-1, rill::float64)).to_vector() ==
         Values{0, 1, 2, -1, -1, -1});
@@ -66,7 +66,7 @@ TEST_CASE("where: chooses elementwise, all three broadcast, any dtype") {
   CHECK_THROWS_AS(rill::where(mask, n, counting({2})), rill::Error);
 }
 
-TEST_CASE("where: what is not chosen gets no gradient, not even from infinities") {
+TEST_CASE("where: elements not selected have gradient 0, even if the incoming one is infinite") {
   Tensor a = rill::tensor({1.0, 2.0}).set_requires_grad();
   Tensor b = rill::tensor({3.0}).set_requires_grad();
   const Tensor y = rill::where(rill::tensor(Flags{true, false}, {2}), a, b);
@@ -76,7 +76,8 @@ TEST_CASE("where: what is not chosen gets no gradient, not even from infinities"
 }
 
 TEST_CASE("where: a branch whose argument is clamped to its domain gives a finite gradient") {
-  // ELU + 1. The branch not chosen is e^100, infinite in float32: its gradient 0 · inf is NaN, as in PyTorch.
+  // ELU + 1. Without the clamp, the unselected branch e^100 is infinite in float32 and its gradient, 0 · inf,
+  // is NaN, as in PyTorch.
   for (const rill::DType dtype : {rill::float32, rill::float64}) {
     Tensor x = rill::tensor({100.0, 0.0, -1.0}).to(dtype).set_requires_grad();
     const Tensor y = rill::where(rill::le(x, 0), rill::exp(rill::clamp(x, {}, 0)), 1 + x);

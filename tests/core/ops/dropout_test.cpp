@@ -8,7 +8,7 @@
 using rill::Tensor;
 using Values = std::vector<double>;
 
-TEST_CASE("dropout: keeps 1 - p of the elements, scaled, and drops the rest") {
+TEST_CASE("dropout: keeps a fraction 1 - p of the elements, scaled, and zeroes the rest") {
   const Tensor x = rill::ones({100, 1000});
   for (const double p : {0.1, 0.5, 0.9}) {
     CAPTURE(p);
@@ -22,22 +22,22 @@ TEST_CASE("dropout: keeps 1 - p of the elements, scaled, and drops the rest") {
   }
 }
 
-TEST_CASE("dropout: the mask is a function of the key and the position alone") {
+TEST_CASE("dropout: the mask depends only on the key and the position") {
   const Tensor x = rill::ones({37, 1001});
   const rill::DropoutKey key{.seed = 1, .stream = 2, .call = 3};
   const test::Threads one(1);
   const Values serial = rill::dropout(x, 0.3, key).to_vector();
   const test::Threads four(4);
   CHECK(rill::dropout(x, 0.3, key).to_vector() == serial);
-  CHECK(rill::dropout(rill::ones({1001, 37}).t(), 0.3, key).to_vector() == serial);  // whatever the layout
-  const Values part = rill::dropout(rill::ones({1001}), 0.3, key).to_vector();
-  CHECK(Values(serial.begin(), serial.begin() + 1001) == part);
+  CHECK(rill::dropout(rill::ones({1001, 37}).t(), 0.3, key).to_vector() == serial);  // in any layout
+  const Values first_row = rill::dropout(rill::ones({1001}), 0.3, key).to_vector();
+  CHECK(Values(serial.begin(), serial.begin() + 1001) == first_row);
   for (const rill::DropoutKey& other : {rill::DropoutKey{2, 2, 3}, {1, 1, 3}, {1, 2, 4}}) {
     CHECK(rill::dropout(x, 0.3, other).to_vector() != serial);
   }
 }
 
-TEST_CASE("dropout: the gradient passes through the same mask and adds to what is there") {
+TEST_CASE("dropout: the gradient uses the same mask and accumulates") {
   Tensor x = rill::ones({50, 100}).set_requires_grad();
   const Tensor y = rill::dropout(x, 0.4, {.seed = 9});
   const Values mask = y.to_vector();
@@ -46,7 +46,7 @@ TEST_CASE("dropout: the gradient passes through the same mask and adds to what i
   for (std::size_t i = 0; i < mask.size(); ++i) CHECK_UNARY(gradient[i] == 2 * mask[i]);
 }
 
-TEST_CASE("dropout: p 0 copies, p 1 gives zeros, other p are refused") {
+TEST_CASE("dropout: p = 0 copies, p = 1 gives zeros, p outside 0..1 is an error") {
   Tensor x = rill::tensor({1.0, 2.0}).set_requires_grad();
   const Tensor all = rill::dropout(x, 0, {});
   CHECK(all.to_vector() == Values{1, 2});

@@ -19,20 +19,20 @@ Tensor ids(std::initializer_list<std::int64_t> values, const rill::Shape& shape)
 
 }  // namespace
 
-TEST_CASE("embedding: rows for ids of any shape, gradients add up, the padding row gets none") {
+TEST_CASE("embedding: ids of any shape, accumulated gradients, none for the padding row") {
   Tensor weight = counting({4, 2}).set_requires_grad();
   const Tensor y = rill::embedding(weight, ids({3, 0, 3, 1}, {2, 2}), 0);
   CHECK(y.shape() == rill::Shape{2, 2, 2});
   CHECK(y.to_vector() == Values{6, 7, 0, 1, 6, 7, 2, 3});
   y.backward(rill::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}, {2, 2, 2}));
   CHECK(weight.grad().to_vector() == Values{0, 0, 7, 8, 0, 0, 6, 8});
-  rill::backward(rill::sum(rill::embedding(weight, ids({1}), -4)));  // a second pass adds
+  rill::backward(rill::sum(rill::embedding(weight, ids({1}), -4)));  // accumulates
   CHECK(weight.grad().to_vector() == Values{0, 0, 8, 9, 0, 0, 6, 8});
   CHECK(rill::embedding(weight, rill::scalar(2, rill::int64)).to_vector() == Values{4, 5});
   CHECK(rill::embedding(weight, rill::zeros({0, 3}, rill::int64)).shape() == rill::Shape{0, 3, 2});
 }
 
-TEST_CASE("embedding: a transposed weight is read and its gradient written as it lies") {
+TEST_CASE("embedding: a transposed weight gets its gradient in its own layout") {
   Tensor stored = counting({2, 4}).set_requires_grad();
   const Tensor y = rill::embedding(stored.t(), ids({3, 1, 3}));
   CHECK(y.to_vector() == Values{3, 7, 1, 5, 3, 7});
@@ -40,7 +40,7 @@ TEST_CASE("embedding: a transposed weight is read and its gradient written as it
   CHECK(stored.grad().to_vector() == Values{0, 1, 0, 2, 0, 1, 0, 2});
 }
 
-TEST_CASE("embedding: wrong ids name themselves, their range and place") {
+TEST_CASE("embedding: invalid ids are errors that name index, range and position") {
   const Tensor weight = counting({5, 2});
   CHECK_THROWS_WITH(rill::embedding(weight, ids({0, 1, 7})), "embedding: index 7 is outside 0..4 (row 2)");
   CHECK_THROWS_WITH(rill::embedding(weight, ids({0, -1}, {1, 2})),
@@ -95,7 +95,7 @@ TEST_CASE("index_select: along any dimension of any layout") {
   CHECK_THROWS_AS(rill::index_select(rill::scalar(1), 0, ids({0})), rill::Error);
 }
 
-TEST_CASE("gather: takes x[index[i][j]][j], with an index smaller than x elsewhere") {
+TEST_CASE("gather: picks x[index[i][j]][j], where the index may be smaller than x") {
   const Tensor x = counting({3, 4});
   CHECK(rill::gather(x, 0, ids({2, 0, 1, 2}, {2, 2})).to_vector() == Values{8, 1, 4, 9});
   CHECK(rill::gather(x, 1, ids({3, 3, 0, 1}, {2, 2})).to_vector() == Values{3, 3, 4, 5});
@@ -111,7 +111,7 @@ TEST_CASE("gather: takes x[index[i][j]][j], with an index smaller than x elsewhe
                     "gather: the index [1, 5] exceeds [3, 4] in dimension 1");
 }
 
-TEST_CASE("index_add: repeated indices add up, x stays as it is") {
+TEST_CASE("index_add: repeated indices accumulate, x is unchanged") {
   const Tensor x = rill::ones({2, 3}, rill::float64);
   CHECK(rill::index_add(x, 1, ids({2, 2}), counting({2, 2})).to_vector() == Values{1, 1, 2, 1, 1, 6});
   CHECK(x.to_vector() == Values{1, 1, 1, 1, 1, 1});

@@ -24,7 +24,7 @@ Tensor plain(const Tensor& x, const Tensor& weight, const Tensor& bias, double e
 
 }  // namespace
 
-TEST_CASE("layer_norm: equals its definition in every layout, on any threads") {
+TEST_CASE("layer_norm: equals its definition in every layout, on any number of threads") {
   test::same(
       [](const std::vector<Tensor>& in) {
         return std::vector<Tensor>{rill::layer_norm(in[0], {6}, in[1], in[2])};
@@ -32,21 +32,6 @@ TEST_CASE("layer_norm: equals its definition in every layout, on any threads") {
       [](const std::vector<Tensor>& in) { return std::vector<Tensor>{plain(in[0], in[1], in[2], 1e-5)}; },
       {random({5, 4, 6}, 1).set_requires_grad(), random({6}, 2).set_requires_grad(),
        random({6}, 3).set_requires_grad()});
-}
-
-TEST_CASE("layer_norm: values of PyTorch") {
-  Tensor x = rill::tensor({0.07416031506, 0.1240208092, 1.260361808, 0.09492407043, 1.459588554, 1.657080573},
-                          {1, 6})
-                 .set_requires_grad();
-  const Tensor y = rill::layer_norm(x, {6}, Tensor(), Tensor(), 1e-3);
-  y.backward(rill::tensor(
-      {0.5528138847, -0.2925394554, 0.9150443246, -1.195194254, 0.8227591462, -1.567541703}, {1, 6}));
-  const Values out{-1.018953643, -0.94680675, 0.6974503642, -0.9889090061, 0.9857265018, 1.271492533};
-  const Values gradient{1.070744356, -0.1585805013, 1.449294138, -1.461128312, 1.291307656, -2.191637336};
-  for (std::size_t i = 0; i < 6; ++i) {
-    CHECK(y.to_vector()[i] == doctest::Approx(out[i]).epsilon(1e-8));
-    CHECK(x.grad().to_vector()[i] == doctest::Approx(gradient[i]).epsilon(1e-8));
-  }
 }
 
 TEST_CASE("layer_norm: many rows give the same bits for any number of threads") {
@@ -68,7 +53,7 @@ TEST_CASE("layer_norm: many rows give the same bits for any number of threads") 
   CHECK(result() == serial);
 }
 
-TEST_CASE("layer_norm: equal numbers, empty tensors and wrong arguments") {
+TEST_CASE("layer_norm: constant rows, empty tensors and invalid arguments") {
   CHECK(rill::layer_norm(rill::full({2, 3}, 7), {3}).to_vector() == Values{0, 0, 0, 0, 0, 0});
   CHECK(rill::layer_norm(rill::zeros({0, 3}), {3}).shape() == rill::Shape{0, 3});
   CHECK(rill::layer_norm(rill::zeros({2, 0}), {0}).shape() == rill::Shape{2, 0});

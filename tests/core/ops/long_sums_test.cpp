@@ -1,5 +1,4 @@
-/// Sums of many float32 terms of one sign: the error is that of a few roundings, however many terms there
-/// are.
+/// Sums of many float32 terms of one sign have an error of a few roundings, however many terms there are.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,8 +18,7 @@ Tensor positive(const rill::Shape& shape, std::uint64_t seed) {
   return rill::rand(shape, rng) + 0.5;
 }
 
-/// The largest relative error of f in float32, against f of the same inputs in float64; results and
-/// gradients.
+/// The largest relative error of f in float32 against float64, over results and gradients.
 double worst_error(const std::function<Tensor(const std::vector<Tensor>&)>& f,
                    const std::vector<Tensor>& inputs) {
   std::vector<std::vector<Values>> all;
@@ -63,14 +61,14 @@ TEST_CASE("long sums: reductions over any dimension") {
         CHECK(worst_error([&](const auto& in) { return f(in[0], dims); }, {x}) < few_roundings);
     }
   }
-  // The gradient of a variance is a difference.
+  // Without gradients, since that of a variance suffers from cancellation.
   for (const rill::Dims& dims : {rill::Dims{0}, rill::Dims{0, 1}})
     CHECK(worst_error([&](const auto& in) { return rill::var(in[0].detach(), dims); }, {tall}) <
           few_roundings);
   CHECK(worst_error([](const auto& in) { return rill::cumsum(in[0], 0); }, {tall}) < few_roundings);
 }
 
-TEST_CASE("long sums: gradients of what was broadcast, of biases and of layer_norm") {
+TEST_CASE("long sums: gradients of broadcast operands, biases and layer_norm") {
   const Tensor tall = positive({300'000, 3}, 4);
   CHECK(worst_error([&](const auto& in) { return in[0] * in[1]; }, {tall, positive({3}, 5)}) < few_roundings);
   CHECK(worst_error([&](const auto& in) { return in[0] + in[1]; }, {tall, positive({300'000, 1}, 5)}) <
@@ -89,18 +87,18 @@ TEST_CASE("long sums: gradients of what was broadcast, of biases and of layer_no
   CHECK(worst_error(normalized, {weight, bias}) < few_roundings);
 }
 
-TEST_CASE("long sums: an entry that an index names millions of times") {
+TEST_CASE("long sums: gradients of rows that an index repeats a million times") {
   const std::int64_t n = 1'000'000;
-  std::vector<std::int64_t> often(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < often.size(); ++i) often[i] = i % 7 == 0 ? 1 : 2;
-  const Tensor index = rill::tensor(often, {n}), rows = positive({3, 2}, 8);
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i % 7 == 0 ? 1 : 2;
+  const Tensor index = rill::tensor(ids, {n}), rows = positive({3, 2}, 8);
   const Tensor factor = positive({n, 2}, 9);
   const auto weighted = [&](const Tensor& y, const Tensor& like) { return y * factor.to(like.dtype()); };
   CHECK(worst_error([&](const auto& in) { return weighted(rill::embedding(in[0], index), in[0]); }, {rows}) <
         few_roundings);
   CHECK(worst_error([&](const auto& in) { return weighted(rill::index_select(in[0], 0, index), in[0]); },
                     {rows}) < few_roundings);
-  // A transposed weight, whose gradient lies in columns.
+  // A transposed weight, whose gradient is stored by columns.
   CHECK(worst_error([&](const auto& in) { return weighted(rill::embedding(in[0].t(), index), in[0]); },
                     {positive({2, 3}, 8)}) < few_roundings);
   CHECK(
@@ -134,8 +132,7 @@ TEST_CASE("long sums: products with a long inner dimension, in every layout") {
   CHECK(worst_error(product, {positive({2, k}, 12), positive({20, k}, 13).t()}) < few_roundings);
   CHECK(worst_error(product, {positive({k, 17}, 12).t(), positive({18, k}, 13).t()}) < few_roundings);
   CHECK(worst_error(product, {positive({1, 70'000}, 12), positive({70'000, 40}, 13)}) < few_roundings);
-  // Weight and bias gradients of a linear layer over many rows. Equal terms round in one direction within a
-  // chunk.
+  // Weight and bias gradients of a linear layer over many rows. Rounding errors of equal terms do not cancel.
   const auto layer = [&](const Tensor& x, const auto& in) {
     return rill::linear(x.to(in[0].dtype()), in[0], in[1]) * 0.3;
   };
@@ -145,7 +142,7 @@ TEST_CASE("long sums: products with a long inner dimension, in every layout") {
   CHECK(worst_error([&](const auto& in) { return layer(equal, in); }, parameters) < 1e-5);
 }
 
-TEST_CASE("long sums: the same bits for any number of threads, added to what is there") {
+TEST_CASE("long sums: the same bits for any number of threads, accumulated into a gradient") {
   const Tensor a = positive({70'000, 5}, 17), b = positive({70'000, 33}, 18);
   const auto result = [&] {
     Tensor w = rill::ones({5, 33}).set_requires_grad();

@@ -8,7 +8,7 @@ using rill::Tensor;
 
 namespace {
 
-/// The definition: sums of products, element by element, in float64.
+/// The product by its definition, in float64.
 Tensor by_definition(const Tensor& a, const Tensor& b) {
   const std::int64_t m = a.size(0), k = a.size(1), n = b.size(1);
   Tensor y = rill::zeros({m, n}, rill::float64);
@@ -59,7 +59,7 @@ TEST_CASE("matmul: every layout of both operands gives the sum of products") {
   }
 }
 
-TEST_CASE("matmul: an expanded operand is read as it is seen") {
+TEST_CASE("matmul: operands may be expanded") {
   const Tensor row = rill::tensor({1.0, 2.0, 3.0}).reshape({1, 3}).expand({4, 3});
   const Tensor w = rill::ones({3, 2}, rill::float64);
   CHECK(rill::matmul(row, w).to_vector() == std::vector<double>(8, 6));

@@ -1,13 +1,13 @@
-/// What compiles after `using namespace rill`, and what messages call an op.
+/// Op names after `using namespace rill` and in messages.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include <rill/core/core.h>
 
-using namespace rill;  // what this file is about
+using namespace rill;  // under test
 
-TEST_CASE("ops: every name that the standard library has too can be called after using namespace rill") {
+TEST_CASE("ops: names shared with the standard library can be called after using namespace rill") {
   const Tensor x = tensor({0.25, 0.5, 1.0}), y = tensor({1.0, 2.0, 4.0});
   CHECK(stddev(y).item() == doctest::Approx(std::sqrt(7.0 / 3)));
   CHECK(mean(stddev(y.reshape({1, 3}), {1})).item() == doctest::Approx(std::sqrt(7.0 / 3)));
@@ -42,7 +42,7 @@ TEST_CASE("ops: every name that the standard library has too can be called after
     CHECK(t.defined());
 }
 
-TEST_CASE("messages: an op is called what the user called it, a scalar form like the other") {
+TEST_CASE("messages: an op has the name that the user called, also in its scalar form") {
   const Tensor n = arange(3);
   const std::string remedy = ": dtype int64 is not floating; use .to(float32) or .to(float64)";
   CHECK_THROWS_WITH_AS(n + 1, ("add" + remedy).c_str(), Error);
@@ -57,7 +57,7 @@ TEST_CASE("messages: an op is called what the user called it, a scalar form like
   CHECK_THROWS_WITH_AS(split(n, 2, 1), "split: dimension 1 is outside -1..0", Error);
 }
 
-TEST_CASE("messages: of two dtypes the one that holds both is the remedy") {
+TEST_CASE("messages: the remedy for mixed dtypes is the one that represents both") {
   const Tensor f = ones({2}), d = ones({2}, float64), n = arange(2), b = zeros({2}, boolean);
   CHECK_THROWS_WITH_AS(f + d, "add: dtypes float32 and float64 differ; use .to(float32) or .to(float64)",
                        Error);

@@ -19,7 +19,7 @@
 namespace rill {
 namespace {
 
-// Ones times a matrix, whose columns they add up, in its packed form.
+// The column sums of w, computed as a product of ones and its packed form.
 std::vector<float> column_sums(const Tensor& w) {
   const std::vector<float> ones(static_cast<std::size_t>(w.size(0)), 1.0F);
   std::vector<float> sums(static_cast<std::size_t>(w.size(1)));
@@ -29,7 +29,7 @@ std::vector<float> column_sums(const Tensor& w) {
 
 }  // namespace
 
-TEST_CASE("packed: the packed form of a weight is dropped when the weight changes, in whatever way") {
+TEST_CASE("packed: every kind of change to a weight drops its packed form") {
   const auto by_optimizer = [](Tensor& weight) {
     weight.set_requires_grad();
     sum(-weight).backward();
@@ -39,17 +39,17 @@ TEST_CASE("packed: the packed form of a weight is dropped when the weight change
     const NoGrad no_grad;
     weight.copy_(full({70, 50}, 2, float32));
   };
-  const std::vector<std::pair<std::string, std::function<void(Tensor&)>>> ways{
+  const std::vector<std::pair<std::string, std::function<void(Tensor&)>>> changes{
       {"in place", [](Tensor& weight) { weight.mul_(2); }},
-      {"a part", [](Tensor& weight) { weight.narrow(0, 0, 70).fill_(2); }},
-      {"its elements",
+      {"a view", [](Tensor& weight) { weight.narrow(0, 0, 70).fill_(2); }},
+      {"mutable_data",
        [](Tensor& weight) {
          std::fill_n(weight.mutable_data<float>(), static_cast<std::size_t>(70 * 50), 2.0F);
        }},
-      {"copied", by_copy},
-      {"an optimizer", by_optimizer}};
-  for (const auto& [way, change] : ways) {
-    CAPTURE(way);
+      {"copy_", by_copy},
+      {"optimizer", by_optimizer}};
+  for (const auto& [name, change] : changes) {
+    CAPTURE(name);
     Tensor weight = ones({70, 50}, float32);
     const std::weak_ptr<const PackedMatrix<float>> kept = packed<float>(weight, 1);
     CHECK_FALSE(kept.expired());
@@ -60,13 +60,13 @@ TEST_CASE("packed: the packed form of a weight is dropped when the weight change
   }
 }
 
-TEST_CASE("packed: a view without a unit stride is packed as its copy would be") {
+TEST_CASE("packed: a view without unit stride packs like its contiguous copy") {
   const Tensor every_other = arange(4 * 6, float32).reshape({4, 3, 2}).select(2, 1);  // strides 6 and 2
   CHECK(column_sums(every_other) == column_sums(every_other.contiguous()));
   CHECK(column_sums(every_other.t()) == column_sums(every_other.t().contiguous()));
 }
 
-TEST_CASE("packed: a matrix that repeats one row or one column") {
+TEST_CASE("packed: a matrix may be an expanded row or column") {
   const Tensor row = arange(50, float32).reshape({1, 50}).expand({70, 50});
   const Tensor column = row.t();
   const std::vector<float> row_sums = column_sums(row), sums = column_sums(column);
@@ -74,7 +74,7 @@ TEST_CASE("packed: a matrix that repeats one row or one column") {
   CHECK(sums == std::vector<float>(70, 1225.0F));
 }
 
-TEST_CASE("packed: threads that ask for the same form get one") {
+TEST_CASE("packed: concurrent requests for the same form share one") {
   for (int round = 0; round < 20; ++round) {
     const Tensor weight = ones({300, 200}, float32);
     std::vector<std::shared_ptr<const PackedMatrix<float>>> forms(4);
@@ -85,9 +85,9 @@ TEST_CASE("packed: threads that ask for the same form get one") {
   }
 }
 
-// ThreadSanitizer cannot start threads after a fork; AddressSanitizer's own locks are not held over one.
+// ThreadSanitizer cannot start threads after a fork, and AddressSanitizer does not hold its locks across one.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-TEST_CASE("packed: a fork while another thread packs and changes a weight leaves the child able to") {
+TEST_CASE("packed: a child forked while another thread packs and changes a weight can pack") {
   Tensor weight = ones({300, 200}, float32);
   std::atomic<bool> stop{false};
   std::thread other([&] {

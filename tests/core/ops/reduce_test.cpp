@@ -25,8 +25,8 @@ Tensor random(const rill::Shape& shape, std::uint64_t seed = 1, rill::DType dtyp
   return rill::randn(shape, rng, dtype);
 }
 
-/// x[i, j, k] summed over the dims named in `over`, by the definition.
-Values sum_by_hand(const Tensor& x, bool over0, bool over1, bool over2) {
+/// x [I, J, K] summed over the dims whose flag is set, by definition.
+Values sum_by_definition(const Tensor& x, bool over0, bool over1, bool over2) {
   const rill::Shape& s = x.shape();
   const Values v = x.to_vector();
   const std::int64_t a = over0 ? 1 : s[0], b = over1 ? 1 : s[1], c = over2 ? 1 : s[2];
@@ -51,7 +51,7 @@ bool close(const Values& a, const Values& b, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("sum: every set of dimensions of every layout gives the sum by the definition") {
+TEST_CASE("sum: equals its definition over every set of dimensions in every layout") {
   const Tensor base = random({4, 3, 5});
   const Tensor wide = random({8, 3, 10}, 2);
   const Tensor layouts[] = {base,
@@ -68,7 +68,7 @@ TEST_CASE("sum: every set of dimensions of every layout gives the sum by the def
         if (set >> d & 1) dims.push_back(d - (d == 1 ? 3 : 0));
       }
       CAPTURE(fmt::format("{} {} {}", x.shape(), x.strides(), dims));
-      const Values want = sum_by_hand(x, set & 1, set & 2, set & 4);
+      const Values want = sum_by_definition(x, set & 1, set & 2, set & 4);
       const Tensor y = rill::sum(x, dims, true);
       CHECK(y.is_contiguous());
       CHECK(y.dim() == 3);
@@ -76,11 +76,11 @@ TEST_CASE("sum: every set of dimensions of every layout gives the sum by the def
       CHECK(rill::sum(x, dims).to_vector() == y.to_vector());
       CHECK(rill::sum(x, dims).dim() == 3 - dims.size());
     }
-    CHECK(close(rill::sum(x).to_vector(), sum_by_hand(x, true, true, true), 1e-14));
+    CHECK(close(rill::sum(x).to_vector(), sum_by_definition(x, true, true, true), 1e-14));
   }
 }
 
-TEST_CASE("reductions: shapes, negative dims and wrong dims") {
+TEST_CASE("reductions: shapes, negative dims and invalid dims") {
   const Tensor x = counting({2, 3, 4});
   CHECK(rill::sum(x).shape() == rill::Shape{});
   CHECK(rill::sum(x, {}, true).shape() == rill::Shape{1, 1, 1});
@@ -107,7 +107,7 @@ TEST_CASE("sum_to: undoes broadcasting") {
   CHECK(rill::sum_to(rill::zeros({0, 3}), {3}).to_vector() == Values{0, 0, 0});
 }
 
-TEST_CASE("reductions: over nothing") {
+TEST_CASE("reductions: empty tensors") {
   const Tensor x = rill::zeros({0, 3}, rill::float64);
   CHECK(rill::sum(x, {0}).to_vector() == Values{0, 0, 0});
   CHECK(rill::sum(x, {1}).shape() == rill::Shape{0});
@@ -127,7 +127,7 @@ TEST_CASE("reductions: over nothing") {
   CHECK(leaf.grad().shape() == rill::Shape{0, 3});
 }
 
-TEST_CASE("reductions: views without elements, whatever their strides") {
+TEST_CASE("reductions: empty views with any strides") {
   const Tensor narrow = rill::zeros({4, 3, 0}).permute({1, 2, 0});
   const Tensor wide =
       rill::zeros({0, 3, 2}).permute({2, 1, 0}).slice(0, 0, 2).unsqueeze(0).expand({2, 2, 3, 0});
@@ -151,8 +151,8 @@ TEST_CASE("reductions: views without elements, whatever their strides") {
   }
 }
 
-TEST_CASE("sum: stays accurate over millions of float32") {
-  // Added one by one in float32, the first two would be 4 % and 1.5 % off.
+TEST_CASE("sum: stays accurate over millions of float32 values") {
+  // With sequential addition in float32, the first two would be off by 4 % and 1.5 %.
   CHECK(rill::sum(rill::full({5'000'000}, 0.1)).item() == doctest::Approx(5'000'000 * 0.1f).epsilon(2e-5));
   const Tensor columns = rill::sum(rill::full({2'000'000, 2}, 0.1), {0});
   CHECK(columns.to_vector()[1] == doctest::Approx(2'000'000 * 0.1f).epsilon(2e-5));
@@ -182,8 +182,8 @@ TEST_CASE("reductions: the same bits for any number of threads") {
   }
 }
 
-TEST_CASE("sum: a gradient that repeats one number takes others on top") {
-  // Each sum hands its gradient on without copying it; the second must not be added to the repeated numbers.
+TEST_CASE("sum: an expanded gradient can be accumulated into") {
+  // Each sum passes on an expanded gradient, which must be copied before the other is added to it.
   for (const bool rows_first : {false, true}) {
     const Tensor x = rill::ones({2, 3}, rill::float64).set_requires_grad();
     const Tensor y = x * 2;
@@ -203,7 +203,7 @@ TEST_CASE("var and std: against PyTorch's definition with any correction") {
   Tensor equal = rill::ones({3}, rill::float64).set_requires_grad();
   rill::backward(rill::stddev(equal));
   CHECK(equal.grad().to_vector() == Values{0, 0, 0});
-  // A large mean does not swallow the deviations.
+  // Accurate despite the large mean.
   CHECK(rill::var(rill::tensor({10000.0f, 10001.0f, 10002.0f})).item() == doctest::Approx(1.0));
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("amax: ties share the gradient evenly") {
               {0, -0.76658946, -0.76658946, -0.2377063063, -0.2377063063, -0.2377063063}, 1e-9));
 }
 
-TEST_CASE("max and argmax: the first of equals, NaN wins, along any dimension") {
+TEST_CASE("max and argmax: first of ties, NaN is the greatest, along any dimension") {
   const Tensor x =
       rill::tensor({1.0, 7.0, 7.0, not_a_number, 9.0, not_a_number, -infinity, -infinity, -infinity}, {3, 3});
   const auto [values, indices] = rill::max(x, -1);

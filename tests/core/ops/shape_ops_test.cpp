@@ -28,7 +28,7 @@ TEST_CASE("views: share data and keep NumPy's order") {
   CHECK(x.to_vector() == Values{9, 9, 9, 3, 4, 5});
 }
 
-TEST_CASE("reshape: is a view where strides allow it and a copy elsewhere") {
+TEST_CASE("reshape: a view where strides allow it and a copy otherwise") {
   Tensor x = counting({2, 3, 4});
   const auto shares = [&](const Tensor& y) { return y.impl().storage == x.impl().storage; };
   CHECK(shares(x.narrow(2, 0, 2).reshape({6, 2})));
@@ -56,7 +56,7 @@ TEST_CASE("views: wrong arguments are errors that name sizes") {
   CHECK_THROWS_AS(rill::scalar(1).select(0, 0), rill::Error);
 }
 
-TEST_CASE("cat, stack, flip, repeat, split and chunk put elements where NumPy does") {
+TEST_CASE("cat, stack, flip, repeat, split and chunk match NumPy") {
   Tensor a = counting({2, 2}), b = counting({2, 1});
   CHECK(rill::cat({a, b}, 1).to_vector() == Values{0, 1, 0, 2, 3, 1});
   CHECK(rill::stack({a, a}, 2).to_vector() == Values{0, 0, 1, 1, 2, 2, 3, 3});
@@ -76,7 +76,7 @@ TEST_CASE("cat, stack, flip, repeat, split and chunk put elements where NumPy do
   CHECK_THROWS_AS(rill::cat({}), rill::Error);
 }
 
-TEST_CASE("shapes: sizes that add or multiply up to more than 2^63 - 1 are errors") {
+TEST_CASE("shapes: sums and products of sizes beyond 2^63 - 1 are errors") {
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   const Tensor x = rill::zeros({1}).expand({huge});
   CHECK_THROWS_WITH_AS(rill::cat({x, x, x}),
@@ -93,7 +93,7 @@ TEST_CASE("shapes: sizes that add or multiply up to more than 2^63 - 1 are error
   CHECK_THROWS_AS(rill::matmul(rill::zeros({huge, 4, 0}), rill::zeros({0, 1})), rill::Error);
 }
 
-TEST_CASE("repeat: every dimension of a tensor of any rank may be tiled") {
+TEST_CASE("repeat: every dimension of a tensor of any rank can be tiled") {
   for (const int rank : {1, 2, 5, rill::Dims::max_rank}) {
     CAPTURE(rank);
     const Tensor x = counting(rill::Dims::filled(rank, 2)).set_requires_grad();
@@ -107,7 +107,7 @@ TEST_CASE("repeat: every dimension of a tensor of any rank may be tiled") {
   }
 }
 
-TEST_CASE("split, chunk and slice: right for the largest sizes there are") {
+TEST_CASE("split, chunk and slice: correct for the largest possible sizes") {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   const Tensor x = rill::zeros({1}).expand({largest});
   CHECK(rill::split(x, largest / 2 + 2).size() == 2);
@@ -118,7 +118,7 @@ TEST_CASE("split, chunk and slice: right for the largest sizes there are") {
   CHECK(counting({3}).slice(0, 0, largest, largest).to_vector() == Values{0});
 }
 
-TEST_CASE("views and reductions: nothing of the largest sizes there are") {
+TEST_CASE("views and reductions: empty tensors with huge sizes") {
   constexpr std::int64_t huge = std::int64_t{1} << 40;
   const Tensor nothing = rill::zeros({0, huge, huge});
   CHECK(nothing.select(1, huge - 1).shape() == rill::Shape{0, huge});

@@ -97,7 +97,7 @@ TEST_CASE("softmax: the same bits for any number of threads, long rows and many 
   }
 }
 
-TEST_CASE("softmax: a result changed in place stops the backward pass") {
+TEST_CASE("softmax: backward throws if the result was changed in place") {
   Tensor x = random({2, 3}).set_requires_grad();
   const Tensor y = rill::softmax(x, 1);
   y.detach().fill_(1);

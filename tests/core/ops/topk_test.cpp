@@ -18,15 +18,15 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// Whether a comes before b: NaN counts as the greatest.
+/// Whether a ranks before b, NaN being the greatest.
 bool before(double a, double b, bool largest) {
   if (std::isnan(a) || std::isnan(b))
     return largest ? std::isnan(a) && !std::isnan(b) : std::isnan(b) && !std::isnan(a);
   return largest ? a > b : a < b;
 }
 
-/// The indices of the first k of each row along dim, by a stable sort of the row, in the order of a result.
-Indices chosen_by_hand(const Tensor& x, std::int64_t k, int dim, bool largest) {
+/// The indices of topk by definition, a stable sort along dim.
+Indices indices_by_definition(const Tensor& x, std::int64_t k, int dim, bool largest) {
   rill::Dims order;
   for (int d = 0; d < x.dim(); ++d) {
     if (d != dim) order.push_back(d);
@@ -51,7 +51,7 @@ Indices chosen_by_hand(const Tensor& x, std::int64_t k, int dim, bool largest) {
   return rill::tensor(chosen, shape).permute(back).to_vector<std::int64_t>();
 }
 
-/// Equal, NaN to NaN.
+/// Equality in which NaN equals NaN.
 bool same_values(const std::vector<double>& a, const std::vector<double>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
@@ -71,12 +71,12 @@ void check_topk(const Tensor& x, std::int64_t k, int dim) {
     CHECK(values.is_contiguous());
     CHECK(indices.is_contiguous());
     CHECK(values.dtype() == x.dtype());
-    CHECK(indices.to_vector<std::int64_t>() == chosen_by_hand(x, k, dim, largest));
+    CHECK(indices.to_vector<std::int64_t>() == indices_by_definition(x, k, dim, largest));
     CHECK(same_values(values.to_vector(), rill::gather(x, dim, indices).to_vector()));
   }
 }
 
-/// Small integers, so many are equal; a share of them replaced by NaN and infinities.
+/// Small integers with many ties, of which a fraction `special` is replaced by NaN and infinities.
 Tensor with_ties(const rill::Shape& shape, std::uint64_t seed, std::uint64_t different, double special,
                  rill::DType dtype) {
   rill::Rng rng(seed);
@@ -91,8 +91,7 @@ Tensor with_ties(const rill::Shape& shape, std::uint64_t seed, std::uint64_t dif
 
 }  // namespace
 
-TEST_CASE(
-    "topk: what a stable sort gives, along any dimension of any layout, with ties, NaN and infinities") {
+TEST_CASE("topk: equals a stable sort along any dimension of any layout, with ties, NaN and infinities") {
   std::uint64_t seed = 1;
   for (const rill::DType dtype : {rill::float32, rill::float64}) {
     for (const double special : {0.0, 0.02, 0.5}) {
@@ -113,7 +112,7 @@ TEST_CASE("topk: long rows, short and long lists") {
   std::uint64_t seed = 40;
   for (const rill::DType dtype : {rill::float32, rill::float64}) {
     for (const double special : {0.0, 0.002, 1.0}) {
-      // Sizes about a block of 128 and far from one; lists about the length that is sorted otherwise.
+      // Row lengths of about one block of 128 and of many; k around 64, the limit of the insertion list.
       for (const std::int64_t n : {127, 128, 129, 3001}) {
         for (const std::uint64_t different : {2, 40, 1000000}) {
           const Tensor x = with_ties({3, n}, ++seed, different, special, dtype);
@@ -130,7 +129,7 @@ TEST_CASE("topk: long rows, short and long lists") {
     check_topk(x, 10, 0);
 }
 
-TEST_CASE("topk: many threads give the same") {
+TEST_CASE("topk: the same result on any number of threads") {
   const Tensor x = with_ties({64, 2000}, 7, 500, 0.001, rill::float32);
   const test::Threads one(1);
   const Indices alone = rill::topk(x, 8).indices.to_vector<std::int64_t>();
@@ -138,7 +137,7 @@ TEST_CASE("topk: many threads give the same") {
   CHECK(rill::topk(x, 8).indices.to_vector<std::int64_t>() == alone);
 }
 
-TEST_CASE("topk: NaN is the greatest, of equals the lower index comes first") {
+TEST_CASE("topk: NaN is the greatest, and of ties the lower index comes first") {
   const Tensor x = rill::tensor({1.0, not_a_number, 3.0, 3.0, -infinity, not_a_number}, {6});
   CHECK(rill::topk(x, 4).indices.to_vector<std::int64_t>() == Indices{1, 5, 2, 3});
   CHECK(rill::topk(x, 6, 0, false).indices.to_vector<std::int64_t>() == Indices{4, 0, 2, 3, 1, 5});
@@ -146,7 +145,7 @@ TEST_CASE("topk: NaN is the greatest, of equals the lower index comes first") {
         Indices{0, 1});
 }
 
-TEST_CASE("topk: nothing of something, nothing of nothing, and scalars") {
+TEST_CASE("topk: k = 0, empty tensors and scalars") {
   CHECK(rill::topk(rill::ones({2, 3}), 0).values.shape() == rill::Shape{2, 0});
   CHECK(rill::topk(rill::ones({2, 0}), 0).indices.shape() == rill::Shape{2, 0});
   CHECK(rill::topk(rill::ones({0, 3}), 2).values.shape() == rill::Shape{0, 2});
@@ -162,7 +161,7 @@ TEST_CASE("topk: nothing of something, nothing of nothing, and scalars") {
   }
 }
 
-TEST_CASE("topk: the gradient goes to the chosen elements") {
+TEST_CASE("topk: the gradient goes to the selected elements") {
   Tensor x = rill::tensor({4.0, 1.0, 4.0, 2.0, 7.0, 2.0}, {2, 3}).set_requires_grad();
   const auto [values, indices] = rill::topk(x, 2, 1);
   CHECK_FALSE(indices.requires_grad());
@@ -172,7 +171,7 @@ TEST_CASE("topk: the gradient goes to the chosen elements") {
   CHECK(x.grad().to_vector() == std::vector<double>{41, 20, 62, 14, 53, 30});
 }
 
-TEST_CASE("topk: errors name what was asked for and what there is") {
+TEST_CASE("topk: errors name k and its range") {
   const Tensor x = rill::ones({2, 3});
   CHECK_THROWS_WITH_AS(rill::topk(x, 4),
                        "topk: 4 of the 3 elements along dimension -1 of [2, 3]; k must be in 0..3",

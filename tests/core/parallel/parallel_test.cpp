@@ -30,7 +30,7 @@ using test::count_on_threads;
 using test::status_in_child;
 using test::Threads;
 
-// How often each element of [0, n) was visited.
+// How often parallel_for visits each element of [0, n).
 std::vector<int> visits(std::int64_t n, std::int64_t grain) {
   std::vector<int> count(static_cast<std::size_t>(n));
   parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -44,7 +44,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
-// A root directory of its own, removed at the end.
+// A temporary root directory, removed at the end of the test.
 class FakeRoot {
  public:
   FakeRoot() : path_(std::filesystem::temp_directory_path() / ("rill_root_" + std::to_string(getpid()))) {}
@@ -75,7 +75,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-// Whether arithmetic on this thread keeps denormal numbers.
+// Whether arithmetic on this thread keeps denormals.
 bool keeps_denormals() {
   volatile float x = 1e-40f;
   volatile float y = x * 0.5f;
@@ -98,7 +98,7 @@ TEST_CASE("parallel_for: every element is visited once for any size, grain and n
   }
 }
 
-TEST_CASE("parallel_for: no element, no call") {
+TEST_CASE("parallel_for: an empty range makes no call") {
   const Threads scope(2);
   int calls = 0;
   parallel_for(0, 1, [&](std::int64_t, std::int64_t) { ++calls; });
@@ -106,13 +106,13 @@ TEST_CASE("parallel_for: no element, no call") {
   CHECK(calls == 0);
 }
 
-TEST_CASE("parallel_for: a grain of zero or less is taken as one") {
+TEST_CASE("parallel_for: a grain of zero or less counts as one") {
   const Threads scope(2);
   CHECK(visits(10, 0) == std::vector<int>(10, 1));
   CHECK(visits(10, -3) == std::vector<int>(10, 1));
 }
 
-TEST_CASE("parallel_for: no chunk is shorter than the grain but the last") {
+TEST_CASE("parallel_for: only the last chunk may be shorter than the grain") {
   const Threads scope(4);
   std::atomic<bool> too_short{false};
   parallel_for(1000, 90, [&](std::int64_t begin, std::int64_t end) {
@@ -121,12 +121,12 @@ TEST_CASE("parallel_for: no chunk is shorter than the grain but the last") {
   CHECK_FALSE(too_short);
 }
 
-TEST_CASE("parallel_for: chunks run on as many threads as asked for") {
+TEST_CASE("parallel_for: chunks run on the requested number of threads") {
   const Threads scope(4);
   CHECK(count_on_threads(4, [] { return true; }) == 4);
 }
 
-TEST_CASE("parallel_for: one thread and small work stay on the caller's thread") {
+TEST_CASE("parallel_for: with one thread or little work all runs on the caller's thread") {
   const auto self = std::this_thread::get_id();
   std::atomic<bool> elsewhere{false};
   const auto look = [&](std::int64_t, std::int64_t) {
@@ -141,7 +141,7 @@ TEST_CASE("parallel_for: one thread and small work stay on the caller's thread")
   CHECK_FALSE(elsewhere);
 }
 
-TEST_CASE("parallel_for: a loop within a loop runs whole on the thread that meets it") {
+TEST_CASE("parallel_for: a nested loop runs undivided on the thread that calls it") {
   const Threads scope(3);
   std::atomic<std::int64_t> total{0};
   std::atomic<bool> split{false};
@@ -157,7 +157,7 @@ TEST_CASE("parallel_for: a loop within a loop runs whole on the thread that meet
   CHECK_FALSE(split);
 }
 
-TEST_CASE("parallel_for: an exception reaches the caller and the team works on") {
+TEST_CASE("parallel_for: an exception reaches the caller and the team stays usable") {
   const Threads scope(3);
   for (int round = 0; round < 50; ++round) {
     const auto fail_at_seven = [](std::int64_t begin, std::int64_t end) {
@@ -168,7 +168,7 @@ TEST_CASE("parallel_for: an exception reaches the caller and the team works on")
   }
 }
 
-TEST_CASE("parallel_for: threads that call it at the same time do not disturb one another") {
+TEST_CASE("parallel_for: concurrent callers do not interfere") {
   const Threads scope(3);
   std::vector<std::thread> users;
   std::atomic<int> wrong{0};
@@ -195,7 +195,7 @@ TEST_CASE("parallel_for: thousands of short regions with changing numbers of thr
   CHECK(total == 3000 * 8);
 }
 
-TEST_CASE("parallel_for: the team wakes after it has slept") {
+TEST_CASE("parallel_for: a sleeping team wakes up") {
   const Threads scope(4);
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -204,7 +204,7 @@ TEST_CASE("parallel_for: the team wakes after it has slept") {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which cannot start threads after a fork
-TEST_CASE("parallel_for: works in a forked child, and in its child") {
+TEST_CASE("parallel_for: works in a forked child and in a child of that") {
   const Threads scope(3);
   REQUIRE(visits(64, 1) == std::vector<int>(64, 1));  // the team exists
   const auto whole = [] { return visits(64, 1) == std::vector<int>(64, 1); };
@@ -214,7 +214,7 @@ TEST_CASE("parallel_for: works in a forked child, and in its child") {
   CHECK(whole());
 }
 
-TEST_CASE("parallel_for: a fork while another thread is in a region leaves the child able to work") {
+TEST_CASE("parallel_for: works in a child forked while another thread is in a region") {
   const Threads scope(2);
   std::atomic<bool> stop{false};
   std::thread other([&] {
@@ -228,7 +228,7 @@ TEST_CASE("parallel_for: a fork while another thread is in a region leaves the c
 }
 #endif
 
-TEST_CASE("parallel_for: workers take the signals that they raise themselves and a profiler's, no others") {
+TEST_CASE("parallel_for: workers block all signals but the synchronous ones and SIGPROF") {
   const Threads scope(3);
   const auto self = std::this_thread::get_id();
   const auto workers_that_block = [&](int signal) {
@@ -245,7 +245,7 @@ TEST_CASE("parallel_for: workers take the signals that they raise themselves and
 
 // Sanitizers need threads of their own.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-TEST_CASE("parallel_for: threads that the system does not grant are done without") {
+TEST_CASE("parallel_for: works with fewer threads if the system grants no more") {
   const int status = status_in_child([] {
     const rlimit none{1, 1};  // does not bind root
     if ((::geteuid() == 0 && ::setuid(65534) != 0) || ::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
@@ -263,7 +263,7 @@ TEST_CASE("parallel_for: threads that the system does not grant are done without
 }
 #endif
 
-TEST_CASE("set_num_threads: outside 1..1024 is an error that names the number") {
+TEST_CASE("set_num_threads: a value outside 1..1024 is an error that names it") {
   CHECK_THROWS_WITH_AS(set_num_threads(0), "set_num_threads: 0 is outside 1..1024", Error);
   CHECK_THROWS_WITH_AS(set_num_threads(-2), "set_num_threads: -2 is outside 1..1024", Error);
   CHECK_THROWS_WITH_AS(set_num_threads(1025), "set_num_threads: 1025 is outside 1..1024", Error);
@@ -271,7 +271,7 @@ TEST_CASE("set_num_threads: outside 1..1024 is an error that names the number") 
   CHECK(num_threads() == 5);
 }
 
-TEST_CASE("num_threads: the variables of the environment, RILL_NUM_THREADS first") {
+TEST_CASE("num_threads: set by environment variables, RILL_NUM_THREADS first") {
   const Variable openmp("OMP_NUM_THREADS", "3");
   {
     const Variable none("RILL_NUM_THREADS", nullptr);
@@ -285,7 +285,7 @@ TEST_CASE("num_threads: the variables of the environment, RILL_NUM_THREADS first
   CHECK(detail::initial_threads() == 7);
 }
 
-TEST_CASE("num_threads: RILL_NUM_THREADS that is not a number from 1 to 1024 is an error that names it") {
+TEST_CASE("num_threads: an invalid RILL_NUM_THREADS is an error that names it") {
   for (const std::string value : {"0", "-1", "1025", "two", "2 ", "2.5", "99999999999"}) {
     const Variable variable("RILL_NUM_THREADS", value.c_str());
     const std::string message =
@@ -326,7 +326,7 @@ TEST_CASE("cgroup_processors: version 1, with the controllers mounted together")
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-TEST_CASE("FlushDenormals: flushes while it lives and gives the earlier setting back") {
+TEST_CASE("FlushDenormals: flushes within its scope and restores the previous setting") {
   REQUIRE(keeps_denormals());
   {
     const FlushDenormals outer;
@@ -340,7 +340,7 @@ TEST_CASE("FlushDenormals: flushes while it lives and gives the earlier setting 
   CHECK(keeps_denormals());
 }
 
-TEST_CASE("FlushDenormals: threads that help follow the caller, region by region") {
+TEST_CASE("FlushDenormals: workers take over the caller's setting in each region") {
   const Threads scope(4);
   const auto keepers = [] { return count_on_threads(4, keeps_denormals); };
   CHECK(keepers() == 4);

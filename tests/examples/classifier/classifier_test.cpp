@@ -49,18 +49,18 @@ TEST_CASE("classifier: IDX files are read, compressed or not") {
   CHECK(data.y.to_vector<std::int64_t>() == std::vector<std::int64_t>{7, 0});
 }
 
-TEST_CASE("classifier: bad IDX files are errors that name the file") {
+TEST_CASE("classifier: malformed IDX files are errors that name the file") {
   const TemporaryFolder folder;
-  const auto refuses = [&](const Bytes& bytes, const char* why) {
+  const auto check_rejects = [&](const Bytes& bytes, const char* why) {
     write(folder.path() / "bad", bytes);
     CHECK_THROWS_WITH_AS(classifier::read_idx(folder.path() / "bad"), doctest::Contains(why), rill::Error);
   };
-  refuses({}, "ends 4 bytes early");
-  refuses({1, 2, 3, 4}, "not an IDX file");
-  refuses({0, 0, 13, 1, 0, 0, 0, 1, 0, 0, 0, 0}, "elements of type 0xd");
-  refuses(idx({3}, {1, 2}), "ends 1 bytes early");
-  refuses(idx({1}, {1, 2}), "longer than its sizes say");
-  refuses({0, 0, 8, 2, 255, 255, 255, 255, 255, 255, 255, 255, 1}, "more than");
+  check_rejects({}, "ends 4 bytes early");
+  check_rejects({1, 2, 3, 4}, "not an IDX file");
+  check_rejects({0, 0, 13, 1, 0, 0, 0, 1, 0, 0, 0, 0}, "elements of type 0xd");
+  check_rejects(idx({3}, {1, 2}), "ends 1 bytes early");
+  check_rejects(idx({1}, {1, 2}), "longer than its sizes say");
+  check_rejects({0, 0, 8, 2, 255, 255, 255, 255, 255, 255, 255, 255, 1}, "more than");
   CHECK_THROWS_AS(classifier::read_idx(folder.path()), rill::Error);
   CHECK_THROWS_AS(classifier::read_idx(folder.path() / "missing"), rill::Error);
   write(folder.path() / "images", idx({2, 1, 1}, {1, 2}));
@@ -69,14 +69,14 @@ TEST_CASE("classifier: bad IDX files are errors that name the file") {
                     doctest::Contains("2 images"));
 }
 
-TEST_CASE("classifier: the adding problem marks one number in each half and is labelled by their sum") {
+TEST_CASE("classifier: the adding problem marks one value in each half and is labelled with their sum") {
   rill::Rng rng(3);
   const classifier::Dataset data = classifier::adding_problem(20, 7, rng);
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    const rill::Tensor numbers = data.x.select(0, i).select(1, 0), marks = data.x.select(0, i).select(1, 1);
+    const rill::Tensor values = data.x.select(0, i).select(1, 0), marks = data.x.select(0, i).select(1, 1);
     CHECK(rill::sum(marks).item() == 2);
     CHECK(rill::sum(marks.narrow(0, 0, 3)).item() == 1);
-    CHECK(rill::sum(numbers * marks).item() ==
+    CHECK(rill::sum(values * marks).item() ==
           doctest::Approx(data.y.to_vector()[static_cast<std::size_t>(i)]));
   }
   CHECK_THROWS_AS(classifier::adding_problem(1, 1, rng), rill::Error);

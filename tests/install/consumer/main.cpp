@@ -1,5 +1,5 @@
-// Uses each library of an installed rill: a GRU learns to tell rising from falling sequences, and a check
-// that failed arrives as rill::Error.
+// Uses each library of an installed rill: trains a GRU to tell rising from falling sequences, and catches a
+// rill::Error that the library throws.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -49,12 +49,12 @@ int main() {
     (step == 0 ? first : last) = loss.item();
   }
 
-  bool refused = false;
+  bool rejected = false;
   try {
     rill::matmul(rill::zeros({2, 3}), rill::zeros({4, 5}));
   } catch (const rill::Error&) {
-    refused = true;
+    rejected = true;
   }
-  fmt::print("loss {:.3f} -> {:.3f}, bad shapes {}\n", first, last, refused ? "refused" : "accepted");
-  return last < 0.2 * first && refused ? 0 : 1;
+  fmt::print("loss {:.3f} -> {:.3f}, bad shapes {}\n", first, last, rejected ? "rejected" : "accepted");
+  return last < 0.2 * first && rejected ? 0 : 1;
 }

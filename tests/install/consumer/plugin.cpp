@@ -1,7 +1,7 @@
 // A plugin: one C function over rill.
 #include <rill/rill.h>
 
-/// The largest difference of a gradient of Σ (W x)² from its formula, or -1 when a bad shape is not refused.
+/// The largest error of the gradient of Σ (W x)², or -1 if mismatched shapes are not rejected.
 extern "C" double plugin_check() {
   rill::Rng rng(1);
   const rill::Tensor w = rill::randn({3, 5}, rng).set_requires_grad();

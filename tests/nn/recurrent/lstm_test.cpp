@@ -9,7 +9,7 @@
 
 using namespace rill;
 
-TEST_CASE("lstm: names and shapes of the parameters are PyTorch's") {
+TEST_CASE("lstm: parameters have PyTorch's names and shapes") {
   Rng rng(3);
   const nn::LSTM lstm({.input_size = 4, .hidden_size = 5, .num_layers = 2, .bidirectional = true}, rng);
   const auto named = lstm.named_parameters();
@@ -27,7 +27,7 @@ TEST_CASE("lstm: names and shapes of the parameters are PyTorch's") {
   for (const auto& [name, parameter] : named) CHECK(amax(abs(parameter)).item() <= 1 / std::sqrt(5.0));
 }
 
-TEST_CASE("lstm: PyTorch's weights give PyTorch's states") {
+TEST_CASE("lstm: layers give the reference values") {
   Rng rng(1);
   nn::LSTM lstm({.input_size = 5, .hidden_size = 6, .num_layers = 2, .batch_first = true}, rng);
   const test::Reference want("lstm_packed.safetensors", "l2_batch_first_h0");

@@ -20,7 +20,7 @@ Tensor random(const Shape& shape, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("rau: sizes of output and last states, batch first") {
+TEST_CASE("rau: shapes of outputs and last states") {
   Rng rng(1);
   const nn::RAU rau({.input_size = 16, .hidden_size = 32, .batch_first = true}, rng);
   const auto [output, h_n] = rau(random({8, 10, 16}, 2));
@@ -32,7 +32,7 @@ TEST_CASE("rau: sizes of output and last states, batch first") {
   CHECK(deep(random({6, 2, 4}, 3)).h_n.shape() == Shape{6, 2, 5});
 }
 
-TEST_CASE("rau: each gate's weight is orthogonal at first, biases are zero") {
+TEST_CASE("rau: weights are initialised orthogonal gate by gate, biases to zero") {
   Rng rng(3);
   const nn::RAU rau({.input_size = 4, .hidden_size = 6}, rng);
   for (const auto& [name, w] : rau.named_parameters()) {
@@ -50,7 +50,7 @@ TEST_CASE("rau: each gate's weight is orthogonal at first, biases are zero") {
   }
 }
 
-TEST_CASE("rau: names and shapes of the parameters") {
+TEST_CASE("rau: parameter names and shapes") {
   Rng rng(3);
   const nn::RAU rau({.input_size = 4, .hidden_size = 5, .num_layers = 2, .bidirectional = true}, rng);
   const auto named = rau.named_parameters();

@@ -1,4 +1,4 @@
-// The errors that all units have in common.
+// Errors common to all units.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -12,8 +12,7 @@
 
 using namespace test;
 
-TEST_CASE_TEMPLATE("recurrent: inputs that do not fit are errors that name both sides", Unit, Gru, Lstm,
-                   Rau) {
+TEST_CASE_TEMPLATE("recurrent: mismatched inputs are errors that name both sides", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>();
   const auto run = [&](const Shape& shape, const nn::RecurrentInputs& given = {}, DType dtype = float32) {
     return [&layer, shape, given, dtype] { layer(zeros(shape, dtype), given); };
@@ -34,8 +33,7 @@ TEST_CASE_TEMPLATE("recurrent: inputs that do not fit are errors that name both 
   check_error(run({2, 3, 4}, {}, int64), "the input is int64");
 }
 
-TEST_CASE_TEMPLATE("recurrent: weights that do not fit are errors that name both sides", Unit, Gru, Lstm,
-                   Rau) {
+TEST_CASE_TEMPLATE("recurrent: mismatched weights are errors that name both sides", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>();
   const auto run = [&](auto change) {
     return [&layer, change] {
@@ -86,7 +84,7 @@ TEST_CASE_TEMPLATE("recurrent: options out of range are errors that name the opt
   check_error(run({.input_size = 2, .hidden_size = 5, .dropout = 1.5}), "dropout 1.5 is outside 0..1");
 }
 
-TEST_CASE_TEMPLATE("recurrent: a module that was moved from is an error", Unit, Gru, Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: using a moved-from module is an error", Unit, Gru, Lstm, Rau) {
   auto layer = small_layer<Unit>();
   const auto taken = std::move(layer);
   CHECK(taken(zeros({2, 3, 4})).output.shape() == Shape{2, 3, 5});
@@ -94,7 +92,7 @@ TEST_CASE_TEMPLATE("recurrent: a module that was moved from is an error", Unit, 
   check_error([&] { layer.weights(0); }, "the module was moved from; it has no weights");
 }
 
-TEST_CASE("recurrent: cells refuse what does not fit") {
+TEST_CASE("recurrent: cells reject mismatched inputs") {
   Rng rng(3);
   nn::GRUCell cell({.input_size = 4, .hidden_size = 5}, rng);
   check_error([&] { cell(zeros({3, 2})); }, "gru: the input is [3, 2]; a cell needs [B, 4]");

@@ -1,4 +1,4 @@
-// What all units have in common: the same cases for each.
+// Cases common to all units.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using test::largest_difference;
 using test::same;
 using Tensors = std::vector<Tensor>;
 
-/// One setting of a layer: what its inputs are.
+/// The sizes and inputs of a layer.
 struct Layer {
   std::int64_t steps, batch, input, hidden;
   std::int64_t directions = 1;
@@ -38,8 +38,8 @@ struct Layer {
   std::vector<std::int64_t> lengths = {};
 };
 
-/// The inputs of a sequence in one list: x, h0, c0, then each direction's five weights (undefined where the
-/// unit has none), small enough for states that do not run away from each other over many steps.
+/// The inputs of a sequence as a list: x, h0, c0, then five weights per direction (undefined where the unit
+/// has none), small enough that rounding errors do not grow over many steps.
 Tensors inputs_of(nn::Cell cell, const Layer& l) {
   const nn::detail::Unit& unit = nn::detail::unit_of(cell);
   std::uint64_t seed = 1;
@@ -63,7 +63,7 @@ Tensors inputs_of(nn::Cell cell, const Layer& l) {
 using Sequence = nn::RecurrentOutput (*)(nn::Cell, const Tensor&, std::span<const nn::RecurrentWeights>,
                                          const nn::RecurrentInputs&);
 
-/// A function of that list from one that takes weights and sequences.
+/// f as a function of that list.
 GradcheckFunction layer_function(nn::Cell cell, const Layer& l, Sequence f) {
   const Tensor lengths = l.lengths.empty() ? Tensor() : tensor(l.lengths, {l.batch});
   return [cell, f, lengths](const Tensors& in) {
@@ -98,8 +98,8 @@ TEST_CASE_TEMPLATE("recurrent: the op equals its definition for one step, one se
   same_layer<Unit>({.steps = 3, .batch = 2, .input = 5, .hidden = 1});
 }
 
-TEST_CASE_TEMPLATE("recurrent: the op equals its definition without biases and first states", Unit, Gru, Lstm,
-                   Rau) {
+TEST_CASE_TEMPLATE("recurrent: the op equals its definition without biases and initial states", Unit, Gru,
+                   Lstm, Rau) {
   same_layer<Unit>({.steps = 4, .batch = 3, .input = 2, .hidden = 5, .bias = false});
   same_layer<Unit>({.steps = 4, .batch = 3, .input = 2, .hidden = 5, .h0 = false});
   same_layer<Unit>({.steps = 1, .batch = 2, .input = 2, .hidden = 3, .bias = false, .h0 = false});
@@ -124,7 +124,7 @@ TEST_CASE_TEMPLATE("recurrent: the op equals its definition for ragged batches i
   same_layer<Unit>({.steps = 3, .batch = 2, .input = 2, .hidden = 3, .lengths = {0, 0}});
 }
 
-TEST_CASE_TEMPLATE("recurrent: the op equals its definition when threads take chunks of the batch", Unit, Gru,
+TEST_CASE_TEMPLATE("recurrent: the op equals its definition when the batch is split over threads", Unit, Gru,
                    Lstm, Rau) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t b = 0; b < 40; ++b) lengths.push_back(1 + b * 7 % 30);
@@ -133,8 +133,8 @@ TEST_CASE_TEMPLATE("recurrent: the op equals its definition when threads take ch
       {.steps = 30, .batch = 40, .input = 20, .hidden = 40, .directions = 2, .lengths = lengths});
 }
 
-TEST_CASE_TEMPLATE("recurrent: the op equals its definition for batches and sequences of no size", Unit, Gru,
-                   Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: the op equals its definition for empty batches, sequences and inputs", Unit,
+                   Gru, Lstm, Rau) {
   same_layer<Unit>({.steps = 0, .batch = 2, .input = 3, .hidden = 4});
   same_layer<Unit>({.steps = 3, .batch = 0, .input = 3, .hidden = 4, .directions = 2});
   same_layer<Unit>({.steps = 2, .batch = 2, .input = 0, .hidden = 3});
@@ -158,8 +158,7 @@ TEST_CASE_TEMPLATE("recurrent: ragged lengths equal separate sequences", Unit, G
   }
 }
 
-TEST_CASE_TEMPLATE("recurrent: what lies past the lengths changes nothing, not even what is not a number",
-                   Unit, Gru, Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: padding has no effect, not even NaN", Unit, Gru, Lstm, Rau) {
   const auto layer = make_layers<Unit>({.input_size = 4, .hidden_size = 5, .bidirectional = true});
   const Tensor lengths = tensor<std::int64_t>({2, 4, 0});
   const Tensor x = random({4, 3, 4}, 7);
@@ -190,8 +189,7 @@ TEST_CASE_TEMPLATE("recurrent: a sequence without steps keeps its initial state"
   });
 }
 
-TEST_CASE_TEMPLATE("recurrent: batch first is the same with the first two dimensions exchanged", Unit, Gru,
-                   Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: batch_first exchanges the first two dimensions", Unit, Gru, Lstm, Rau) {
   const auto time_first = make_layers<Unit>({.input_size = 4, .hidden_size = 5, .num_layers = 2}),
              batch_first =
                  make_layers<Unit>({.input_size = 4, .hidden_size = 5, .num_layers = 2, .batch_first = true});
@@ -203,7 +201,7 @@ TEST_CASE_TEMPLATE("recurrent: batch first is the same with the first two dimens
                  [](const Tensor& p, const Tensor& q) { CHECK(largest_difference(p, q) == 0); });
 }
 
-TEST_CASE_TEMPLATE("recurrent: the rows of a state are those of its sequences", Unit, Gru, Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: rows of a state are selected by sequence", Unit, Gru, Lstm, Rau) {
   const nn::RecurrentState state = random_state<Unit>({2, 3, 4});
   const nn::RecurrentState picked = state.rows(tensor<std::int64_t>({2, 0, 2, 2}));
   CHECK(state.batch() == 3);
@@ -229,7 +227,7 @@ TEST_CASE_TEMPLATE("recurrent: a kept graph gives the same gradients again", Uni
   }
 }
 
-TEST_CASE_TEMPLATE("recurrent: a state or weight changed in place before the gradient is an error", Unit, Gru,
+TEST_CASE_TEMPLATE("recurrent: changing a state or weight in place before backward is an error", Unit, Gru,
                    Lstm, Rau) {
   const auto layer = small_layer<Unit>(2, 3);
   const auto out = layer(random({4, 2, 2}, 2));
@@ -238,7 +236,7 @@ TEST_CASE_TEMPLATE("recurrent: a state or weight changed in place before the gra
   check_error([&] { sum(out.output).backward(); }, "changed in place");
 }
 
-TEST_CASE_TEMPLATE("recurrent: a changed weight is used at once", Unit, Gru, Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: a changed weight takes effect immediately", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>(2, 3);
   const Tensor x = random({4, 2, 2}, 2);
   const NoGrad no_grad;
@@ -257,7 +255,7 @@ TEST_CASE_TEMPLATE("recurrent: large inputs saturate instead of overflowing", Un
   CHECK(test::all_finite(x.grad()));
 }
 
-TEST_CASE_TEMPLATE("recurrent: dropout acts between layers and only while training", Unit, Gru, Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: dropout acts between layers and only in training", Unit, Gru, Lstm, Rau) {
   const nn::RecurrentLayersOptions options{
       .input_size = 4, .hidden_size = 50, .num_layers = 2, .dropout = 0.5};
   auto layers = make_layers<Unit>(options);
@@ -275,7 +273,7 @@ TEST_CASE_TEMPLATE("recurrent: dropout acts between layers and only while traini
   CHECK(largest_difference(resumed(x).output, layers(x).output) == 0);
 }
 
-TEST_CASE_TEMPLATE("recurrent: a clone has the unit and the values of the original", Unit, Gru, Lstm, Rau) {
+TEST_CASE_TEMPLATE("recurrent: a clone has the unit and values of the original", Unit, Gru, Lstm, Rau) {
   const auto layer = small_layer<Unit>();
   const nn::Recurrent copy = nn::clone(layer);
   const Tensor x = random({2, 3, 4}, 7);
@@ -285,7 +283,7 @@ TEST_CASE_TEMPLATE("recurrent: a clone has the unit and the values of the origin
 
 // --- cells
 
-TEST_CASE("recurrent: cells take one step of the layer") {
+TEST_CASE("recurrent: cells equal one step of the definition") {
   Rng rng(3);
   const nn::GRUCell gru({.input_size = 4, .hidden_size = 5}, rng);
   const nn::LSTMCell lstm({.input_size = 4, .hidden_size = 5}, rng);

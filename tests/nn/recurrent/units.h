@@ -1,4 +1,4 @@
-/// The units as types, for cases that every unit passes, and small layers of them.
+/// The units as types for templated test cases, and small layers of them.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include <rill/core/core.h>
 #include <rill/nn/init.h>
 #include <rill/nn/seq2seq/bahdanau.h>
+#include <support/expect.h>
 
 namespace {
 
 using namespace rill;
+using test::check_error;
+using test::largest_difference;
 using Matrix = std::vector<std::vector<double>>;
 using Vector = std::vector<double>;
 
@@ -22,25 +23,7 @@ Tensor random(const Shape& shape, std::uint64_t seed) {
   return randn(shape, rng, float64);
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const auto x = a.to_vector(), y = b.to_vector();
-  double largest = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) largest = std::max(largest, std::abs(x[i] - y[i]));
-  return largest;
-}
-
-void says(const std::function<void()>& f, const std::string& text) {
-  std::string message = "no error";
-  try {
-    f();
-  } catch (const Error& e) {
-    message = e.what();
-  }
-  CHECK_MESSAGE(message.find(text) != std::string::npos, message);
-}
-
-/// Parameters far from their small initial values.
+/// Replaces the small initial parameters by larger ones.
 template <class M>
 void randomise(M& module) {
   Rng rng(77);
@@ -48,7 +31,7 @@ void randomise(M& module) {
   for (const Tensor& p : module.parameters()) nn::init::normal_(p, 0, 0.6, rng);
 }
 
-// --- the paper's equations, number by number
+// --- the paper's equations on scalars
 
 Matrix matrix(const nn::Module& m, const std::string& name) {
   const Tensor w = m.parameter(name);
@@ -211,7 +194,7 @@ TEST_CASE("bahdanau: the decoder follows the paper's equations for every sentenc
   }
 }
 
-TEST_CASE("bahdanau: what lies past the lengths changes nothing, and its gradient is zero") {
+TEST_CASE("bahdanau: padding has no effect and its gradient is zero") {
   const nn::BahdanauDecoder decoder = small_decoder();
   const Tensor h = random({5, 2, 8}, 3), words = tensor<std::int64_t>({1, 2, 6, 0}, {2, 2}),
                lengths = tensor<std::int64_t>({3, 5});
@@ -225,7 +208,7 @@ TEST_CASE("bahdanau: what lies past the lengths changes nothing, and its gradien
   CHECK(sum(abs(junk.grad().select(0, 0))).item() > 0);
 }
 
-TEST_CASE("bahdanau: decoding goes on from a state") {
+TEST_CASE("bahdanau: decoding continues from a state") {
   const nn::BahdanauDecoder decoder = small_decoder();
   const Tensor h = random({5, 2, 8}, 3), words = tensor<std::int64_t>({1, 2, 6, 0, 3, 4}, {3, 2});
   const auto whole = decoder(words, h);
@@ -240,7 +223,7 @@ TEST_CASE("bahdanau: decoding goes on from a state") {
   CHECK(largest_difference(none.s, decoder.initial_state(h)) == 0);
 }
 
-TEST_CASE("bahdanau: names, shapes and initial values are the paper's") {
+TEST_CASE("bahdanau: names, shapes and initial values match the paper") {
   Rng rng(1);
   const nn::BahdanauDecoder decoder({.vocab = 50, .m = 20, .n = 30, .l = 10, .align = 15}, rng);
   const std::vector<std::pair<std::string, Shape>> want{{"E", {50, 20}},
@@ -278,43 +261,44 @@ TEST_CASE("bahdanau: names, shapes and initial values are the paper's") {
   CHECK(sum(abs(decoder.parameter("attention.v_a"))).item() == 0);
 }
 
-TEST_CASE("bahdanau: what does not fit is an error that names both sides") {
+TEST_CASE("bahdanau: mismatched sizes are errors that name both sides") {
   const nn::BahdanauDecoder decoder = small_decoder();
   Rng rng(1);
   nn::BahdanauAttention attention({.state = 3, .annotation = 6, .align = 4}, rng);
   const Tensor words = zeros({2, 3}, int64);
-  says([&] { attention(zeros({2, 4}), zeros({5, 2, 6})); }, "the state is [2, 4]; it needs [B, 3]");
-  says(
+  check_error([&] { attention(zeros({2, 4}), zeros({5, 2, 6})); }, "the state is [2, 4]; it needs [B, 3]");
+  check_error(
       [&] {
         attention(zeros({2, 3}), zeros({5, 2, 7}));
       },
       "bahdanau_attention: encoder outputs [5, 2, 7] have width 7");
-  says(
+  check_error(
       [&] {
         attention(zeros({2, 3}), zeros({5, 4, 6}));
       },
       "the state [2, 3] and the annotations [5, 4, 6] differ");
-  says(
+  check_error(
       [&] {
         attention(zeros({2, 3}), zeros({5, 2, 6}), tensor<std::int64_t>({1, 6}));
       },
       "length 6 of row 1");
-  says(
+  check_error(
       [&] {
         decoder(words, zeros({5, 2, 8}, float64));
       },
       "words [2, 3] and annotations [5, 2, 8] do not fit");
-  says([&] { decoder(words, zeros({5, 3, 6}, float64)); }, "width 6");
-  says([&] { decoder(words, zeros({0, 3, 8}, float64)); }, "have no first step");
-  says(
+  check_error([&] { decoder(words, zeros({5, 3, 6}, float64)); }, "width 6");
+  check_error([&] { decoder(words, zeros({0, 3, 8}, float64)); }, "have no first step");
+  check_error(
       [&] {
         decoder(words, zeros({5, 3, 8}, float64), Tensor(), zeros({2, 4}, float64));
       },
       "the state is [2, 4]");
-  says([&] { decoder(full({2, 3}, 7, int64), zeros({5, 3, 8}, float64)); }, "index 7");
-  says([&] { nn::BahdanauDecoder({.vocab = 7, .m = 3, .n = 4, .l = 0, .align = 5}, rng); }, "l is 0");
+  check_error([&] { decoder(full({2, 3}, 7, int64), zeros({5, 3, 8}, float64)); }, "index 7");
+  check_error([&] { nn::BahdanauDecoder({.vocab = 7, .m = 3, .n = 4, .l = 0, .align = 5}, rng); }, "l is 0");
   const std::int64_t huge = std::int64_t{1} << 62;  // 2 · 2^62 overflows
-  says([&] { nn::BahdanauDecoder({.vocab = 7, .m = 3, .n = huge, .l = 2, .align = 5}, rng); },
-       "n is 4611686018427387904; sizes must be in 1..268435456");
-  says([&] { nn::BahdanauAttention({.state = 3, .annotation = 0, .align = 5}, rng); }, "annotation is 0");
+  check_error([&] { nn::BahdanauDecoder({.vocab = 7, .m = 3, .n = huge, .l = 2, .align = 5}, rng); },
+              "n is 4611686018427387904; sizes must be in 1..268435456");
+  check_error([&] { nn::BahdanauAttention({.state = 3, .annotation = 0, .align = 5}, rng); },
+              "annotation is 0");
 }

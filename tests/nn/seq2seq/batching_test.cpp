@@ -59,14 +59,14 @@ double padding(const std::vector<BatchIndices>& batches, const std::vector<Examp
 
 }  // namespace
 
-TEST_CASE("batching: sorted batches are in order of target length, then source length, then index") {
+TEST_CASE("batching: sorted batches are ordered by target length, then source length, then index") {
   const std::vector<ExampleLengths> lengths = {{3, 5}, {2, 4}, {1, 5}, {9, 1}, {2, 4}};
   CHECK(nn::sorted_batches(lengths, {.batch_size = 2}) == std::vector<BatchIndices>{{3, 1}, {4, 2}, {0}});
   CHECK(nn::sorted_batches(lengths) == std::vector<BatchIndices>{{3, 1, 4, 2, 0}});
   CHECK(nn::sorted_batches({}).empty());
 }
 
-TEST_CASE("batching: every example comes once, whatever the sizes") {
+TEST_CASE("batching: every example occurs once, whatever the sizes") {
   Rng rng(1);
   for (const std::int64_t n : {0, 1, 63, 64, 65, 1000, 7001}) {
     const auto lengths = random_lengths(n);
@@ -95,7 +95,7 @@ TEST_CASE("batching: every example comes once, whatever the sizes") {
   }
 }
 
-TEST_CASE("batching: a limit on tokens counts the padding of the longer side") {
+TEST_CASE("batching: max_tokens counts the padding of the longer side") {
   const std::vector<ExampleLengths> lengths = {{2, 2}, {2, 2}, {2, 3}, {9, 3}, {1, 50}};
   CHECK(nn::sorted_batches(lengths, {.max_tokens = 9}) == std::vector<BatchIndices>{{0, 1, 2}, {3}, {4}});
   CHECK(nn::sorted_batches(lengths, {.max_tokens = 8}) == std::vector<BatchIndices>{{0, 1}, {2}, {3}, {4}});
@@ -103,7 +103,7 @@ TEST_CASE("batching: a limit on tokens counts the padding of the longer side") {
         std::vector<BatchIndices>{{0, 1}, {2, 3}, {4}});
 }
 
-TEST_CASE("batching: bucketed batches hold examples of similar length in random order") {
+TEST_CASE("batching: bucketed batches contain examples of similar length in random order") {
   const auto lengths = random_lengths(20000);
   const nn::BatchingOptions options{.batch_size = 32};
   Rng a(1), b(1), c(2);
@@ -113,7 +113,7 @@ TEST_CASE("batching: bucketed batches hold examples of similar length in random 
   CHECK(first != nn::bucketed_batches(lengths, options, a));  // the next epoch
   CHECK(padding(first, lengths) < 1.05);
   CHECK(padding(nn::sorted_batches(lengths, options), lengths) < 1.01);
-  // The batches themselves are not in order of length.
+  // The batches themselves are shuffled.
   int falls = 0;
   const auto target = [&](const BatchIndices& batch) {
     return lengths[static_cast<std::size_t>(batch.front())].target;
@@ -122,7 +122,7 @@ TEST_CASE("batching: bucketed batches hold examples of similar length in random 
   CHECK(falls > static_cast<int>(first.size()) / 4);
 }
 
-TEST_CASE("batching: sequences are padded at their end, time-major or batch first") {
+TEST_CASE("batching: sequences are padded at the end, time-major or batch first") {
   const nn::TokenSequences sequences = {{5, 6, 7}, {}, {8}};
   const auto values = [](const Tensor& t) { return t.to_vector<std::int64_t>(); };
   const nn::PaddedSequences all = nn::pad_sequence(sequences);
@@ -163,7 +163,7 @@ TEST_CASE("batching: tensors of any shape and dtype are padded, strided ones too
   CHECK_THROWS_AS(nn::pad_sequence(std::vector<Tensor>{}), Error);
 }
 
-TEST_CASE("batching: what a decoder reads is the target, one step later") {
+TEST_CASE("batching: decoder inputs are the targets shifted by one step") {
   const Tensor target = tensor({3, 4, 5, 2, 2, 0}).reshape({3, 2});
   CHECK(nn::shift_tokens_right(target, 1).to_vector<std::int64_t>() ==
         std::vector<std::int64_t>{1, 1, 3, 4, 5, 2});

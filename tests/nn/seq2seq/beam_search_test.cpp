@@ -23,7 +23,7 @@ using Found = std::vector<std::vector<Hypothesis>>;
 constexpr std::int64_t vocabulary = 5, hidden = 4, sources = 3;
 const nn::BeamSearchOptions options{.beam = 3, .start = 0, .end = 1, .banned = {0}, .max_steps = 4};
 
-/// A decoder of plain ops with two states, as an LSTM has: c' = c / 2 + tanh(e + h W), h' = tanh(c').
+/// A decoder of plain ops with the two states of an LSTM: c' = c / 2 + tanh(e + h W), h' = tanh(c').
 struct TwoStates {
   Tensor embeddings, recurrent, output;
   explicit TwoStates(std::uint64_t seed) {
@@ -67,7 +67,7 @@ bool same(const Found& a, const Found& b) {
 
 }  // namespace
 
-TEST_CASE("beam_search: a decoder of one's own with a beam of 3 finds what exhaustive search finds") {
+TEST_CASE("beam_search: a custom step function with a beam of 3 finds the result of exhaustive search") {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
     Rng rng(seed);
     const Tensor embeddings = randn({5, 4}, rng), recurrent = randn({4, 4}, rng), output = randn({4, 5}, rng);
@@ -85,7 +85,7 @@ TEST_CASE("beam_search: a decoder of one's own with a beam of 3 finds what exhau
       bests.push_back(best);
     }
 
-    // Every sequence of tokens 1 to 4 that ends with the end or the fourth token.
+    // All sequences of tokens 1 to 4, ending with the end token or at length 4.
     for (std::int64_t b = 0; b < 3; ++b) {
       double best_score = -std::numeric_limits<double>::infinity();
       std::vector<std::int64_t> best;
@@ -116,7 +116,7 @@ TEST_CASE("beam_search: a decoder of one's own with a beam of 3 finds what exhau
 
 namespace {
 
-/// A state with verbs of its own, which counts how often rows of it were selected.
+/// A custom state that counts how often its rows are selected.
 struct CountedState {
   Tensor h, c;
   int* selections;
@@ -151,7 +151,7 @@ TEST_CASE("beam_search: a state is a tensor, a pair, tuple, array or vector of s
   CHECK(same(pairs, nn::beam_search(indexed, std::vector{h, c}, options)));
   CHECK(same(pairs, nn::beam_search(indexed, std::array{h, c}, options)));
 
-  // Nested, with an undefined tensor, which any number of rows fits.
+  // Nested, with an undefined tensor, which suits any number of rows.
   using Nested = std::tuple<std::vector<std::pair<Tensor, Tensor>>, Tensor>;
   const auto nested = [&](const Tensor& tokens, const Nested& state) {
     const auto& inner = std::get<0>(state).front();
@@ -169,7 +169,7 @@ TEST_CASE("beam_search: a state is a tensor, a pair, tuple, array or vector of s
   CHECK(selections > 0);
 }
 
-TEST_CASE("beam_search: a source gives alone what it gives in a batch, whatever the state is made of") {
+TEST_CASE("beam_search: a source has the same hypotheses alone and in a batch") {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     const TwoStates model(seed);
     const auto [h, c] = initial_states(seed);
@@ -186,8 +186,8 @@ TEST_CASE("beam_search: a source gives alone what it gives in a batch, whatever 
   }
 }
 
-TEST_CASE("beam_search: finished sources take no part in further steps, rows in place are not selected") {
-  // The state is how many tokens each source has left.
+TEST_CASE("beam_search: finished sources leave the batch, and rows in place are not selected") {
+  // The state is the number of tokens left for each source.
   std::vector<std::int64_t> batches;
   int selections = 0;
   const auto step = [&](const Tensor& tokens, const CountedState& state) {
@@ -207,7 +207,7 @@ TEST_CASE("beam_search: finished sources take no part in further steps, rows in 
   }
 }
 
-TEST_CASE("beam_search: a decoder that attends searches the same with its memory selected when sources end") {
+TEST_CASE("beam_search: AttendingState gives the same results as a memory selected at every step") {
   Rng rng(5);
   nn::BahdanauDecoder decoder({.vocab = 6, .m = 4, .n = 5, .l = 4, .align = 3}, rng);
   {
@@ -247,54 +247,62 @@ TEST_CASE("beam_search: a decoder that attends searches the same with its memory
   }
 }
 
-TEST_CASE("beam_search: what does not fit is an error that says what to pass") {
+TEST_CASE("beam_search: invalid arguments are errors with a remedy") {
   const TwoStates model(1);
   const auto [h, c] = initial_states(1);
   const auto step_of = [&](const Tensor& log_probs, const Tensor& weights = Tensor()) {
     return [=](const Tensor&, const Tensor& state) { return BeamStep{log_probs, state, weights}; };
   };
-  const auto refuses = [](const auto& call, const char* why) {
+  const auto check_rejects = [](const auto& call, const char* why) {
     CHECK_THROWS_WITH_AS(call(), doctest::Contains(why), Error);
   };
   const auto state = h;
-  refuses(
+  check_rejects(
       [&] {
         nn::beam_search(step_of(zeros({3, 5})), state, {.beam = 1});
       },
       "beam_search: max_steps is 0 and there are no source lengths; set max_steps");
-  refuses([&] { nn::beam_search(step_of(zeros({3, 5})), state, {.max_steps = -1}); }, "max_steps -1");
-  refuses(
+  check_rejects([&] { nn::beam_search(step_of(zeros({3, 5})), state, {.max_steps = -1}); }, "max_steps -1");
+  check_rejects(
       [&] {
         nn::beam_search(step_of(zeros({3, 5})), state, {}, zeros({2}, int64));
       },
       "beam_search: lengths of shape [2] for 3 sources; pass [3]");
-  refuses(
+  check_rejects(
       [&] {
         nn::beam_search(step_of(zeros({2, 5})), state, options);
       },
       "beam_search: the step returned log-probabilities [2, 5]; they must be [3, vocabulary]");
-  refuses(
+  check_rejects(
       [&] {
         nn::beam_search(step_of(zeros({3, 2})), state, {.end = 2, .max_steps = 3});
       },
       "beam_search: token 2 is outside 0..1");
-  refuses(
+  check_rejects(
       [&] {
         nn::beam_search(step_of(zeros({3, 5})), state, {.max_steps = 3, .weights = true});
       },
       "they must be [3, positions]");
-  refuses(
+  check_rejects(
       [&] {
         nn::beam_search(step_of(zeros({3, 5})), Tensor(), options);
       },
       "beam_search: the state has no defined tensor");
-  refuses([&] { nn::beam_search(step_of(zeros({3, 5})), scalar(1.0), options); }, "the state is a scalar");
-  refuses(
+  check_rejects(
+      [&] {
+        nn::beam_search(step_of(zeros({3, 5})), scalar(1.0), options);
+      },
+      "the state is a scalar");
+  check_rejects(
       [&] {
         search_pairs(model, {h, c.narrow(0, 0, 2)});
       },
       "beam_search: tensors of the state have 3 and 2 rows; dimension -2 is the batch");
-  refuses([&] { search_pairs(model, {h, c}, {.beam = 0, .max_steps = 1}); }, "a beam of 0");
-  refuses([&] { search_pairs(model, {h, c}, {.length_penalty = NAN, .max_steps = 1}); }, "length penalty");
+  check_rejects([&] { search_pairs(model, {h, c}, {.beam = 0, .max_steps = 1}); }, "a beam of 0");
+  check_rejects(
+      [&] {
+        search_pairs(model, {h, c}, {.length_penalty = NAN, .max_steps = 1});
+      },
+      "length penalty");
   CHECK(search_pairs(model, {h.narrow(0, 0, 0), c.narrow(0, 0, 0)}).empty());
 }

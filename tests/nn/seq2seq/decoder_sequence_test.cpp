@@ -16,7 +16,7 @@ using namespace rill;
 using nn::Cell;
 using Tensors = std::vector<Tensor>;
 
-/// One setting of the recurrence.
+/// The sizes and options of a decoder.
 struct Setting {
   Cell cell = Cell::gru;
   std::int64_t steps = 4, batch = 3, hidden = 5, size = 4, width = 6, positions = 5, embedded = 3;
@@ -29,7 +29,7 @@ struct Setting {
   }
 };
 
-/// embedded, h, c, attention, v, keys, values, then the unit's five weights; undefined where it has none.
+/// embedded, h, c, attention, v, keys, values, then the unit's five weights (undefined where it has none).
 Tensors inputs_of(const Setting& s) {
   const nn::detail::Unit& unit = nn::detail::unit_of(s.cell);
   const std::int64_t gates = unit.gates * s.hidden;
@@ -89,7 +89,7 @@ std::vector<std::vector<std::int64_t>> rows_by_sequence(const nn::SequenceRows& 
   return of;
 }
 
-/// The definition of a ragged batch: each sequence on its own, for the steps that it has.
+/// The definition for a ragged batch: each sequence alone, for its own number of steps.
 nn::DecoderOutputs one_by_one(const Setting& s, const Given& g) {
   const nn::SequenceRows rows = s.rows();
   const auto rows_of = rows_by_sequence(rows);
@@ -122,7 +122,7 @@ GradcheckFunction composed(const Setting& s) {
     Tensors all = results(rows.ragged() ? one_by_one(s, g)
                                         : nn::reference::decoder_sequence(s.cell, rows, g.inputs, g.weights,
                                                                           g.memory, s.reading));
-    // The op's results have one history; these may lack it.
+    // All results of the op share one history, which some of these lack.
     for (std::size_t i = 1; i < all.size(); ++i) all[i] = all[i] + mul(sum(all[0]), 0);
     return all;
   };

@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,20 +7,13 @@
 #include <rill/core/core.h>
 #include <rill/core/gemm/packed_matrix.h>
 #include <rill/nn/seq2seq/decoder.h>
-#include <support/reference.h>
+#include <support/expect.h>
 
 namespace {
 
 using namespace rill;
 using nn::Cell;
-using Tensors = std::vector<Tensor>;
-
-nn::AttentionDecoder reference_decoder(const test::Reference& want) {
-  Rng rng(1);
-  nn::AttentionDecoder decoder({.vocabulary = 11, .embedding_dim = 6, .hidden_size = 6, .dropout = 0}, rng);
-  want.load_into(decoder);
-  return decoder;
-}
+using test::largest_difference;
 
 nn::AttentionDecoder small_decoder(nn::AttentionDecoderOptions o = {}) {
   Rng rng(5);
@@ -42,59 +33,9 @@ Tensor random_tokens(const Shape& shape, std::uint64_t seed, std::uint64_t vocab
   return tensor(ids, shape);
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::fabs(x[i] - y[i]));
-  return worst;
-}
-
 }  // namespace
 
-TEST_CASE("decoder: one step gives the reference values") {
-  for (const char* prefix : {"step_b1", "step_batch_masked"}) {
-    CAPTURE(prefix);
-    const test::Reference want("attn_decoder_step.safetensors", prefix);
-    const nn::AttentionDecoder decoder = reference_decoder(want);
-    const Tensor hidden = want.input("hidden"), outputs = want.input("encoder_outputs");
-    const nn::DecoderStep step =
-        decoder.step(want("in.token"), hidden, decoder.prepare(outputs, want("in.lengths")));
-    want.check_equal(step.log_probs, "out.log_probs");
-    want.check_equal(step.state.h, "out.hidden");
-    want.check_equal(step.weights, "out.weights");
-    backward(Tensors{step.log_probs, step.state.h, step.weights},
-             Tensors{want("gout.log_probs"), want("gout.hidden"), want("gout.weights")});
-    want.check_gradient(hidden, "hidden");
-    want.check_gradient(outputs, "encoder_outputs");
-    want.check_gradients(decoder);
-  }
-}
-
-TEST_CASE("decoder: teacher forcing gives the reference values") {
-  for (const auto& [file, prefix] :
-       {std::pair{"attn_decoder_unroll_b1.safetensors", "unroll_b1"},
-        std::pair{"attn_decoder_unroll_masked.safetensors", "unroll_batch_masked"}}) {
-    CAPTURE(prefix);
-    const test::Reference want(file, prefix);
-    const nn::AttentionDecoder decoder = reference_decoder(want);
-    const Tensor hidden = want.input("hidden"), outputs = want.input("encoder_outputs");
-    const nn::Memory memory = decoder.prepare(outputs, want("in.lengths"));
-    const nn::DecoderFeatures features = decoder.features(want("in.dec_in"), hidden, memory);
-    want.check_equal(decoder.log_probs(features), "out.log_probs");
-    want.check_equal(features.weights, "out.weights");
-    want.check_equal(features.state.h, "out.hidden");
-    const CrossEntropyOptions summed{.ignore_index = 0, .reduction = Reduction::sum};
-    const Tensor loss = decoder.loss(want("in.dec_in"), hidden, memory, want("in.target"), summed);
-    want.check_equal(loss, "out.loss");
-    loss.backward();
-    want.check_gradient(hidden, "hidden");
-    want.check_gradient(outputs, "encoder_outputs");
-    want.check_gradients(decoder);
-  }
-}
-
-TEST_CASE("decoder: the loss of the features is the loss of the tokens") {
+TEST_CASE("decoder: the loss of features equals the loss of tokens") {
   for (const auto& [cell, attention] : {std::pair{Cell::gru, true}, std::pair{Cell::lstm, true},
                                         std::pair{Cell::rau, true}, std::pair{Cell::lstm, false}}) {
     nn::AttentionDecoder decoder =
@@ -126,7 +67,7 @@ TEST_CASE("decoder: the loss of the features is the loss of the tokens") {
   }
 }
 
-TEST_CASE("decoder: steps one after another equal teacher forcing") {
+TEST_CASE("decoder: single steps equal teacher forcing") {
   for (const bool attention : {true, false}) {
     for (const std::int64_t readout : {0, 8}) {
       nn::AttentionDecoder decoder = small_decoder(
@@ -153,7 +94,7 @@ TEST_CASE("decoder: steps one after another equal teacher forcing") {
   }
 }
 
-TEST_CASE("decoder: without attention the context stands still") {
+TEST_CASE("decoder: without attention the context is constant") {
   nn::AttentionDecoder decoder = small_decoder({.attention = false});
   decoder.eval();
   Rng rng(2);
@@ -167,7 +108,7 @@ TEST_CASE("decoder: without attention the context stands still") {
   for (const auto& [name, p] : decoder.named_parameters()) CHECK_MESSAGE(!name.starts_with("attn"), name);
 }
 
-TEST_CASE("decoder: without attention the states are those of the unit on embedding and context") {
+TEST_CASE("decoder: without attention the states equal those of the unit on embedding and context") {
   for (const Cell cell : nn::cells) {
     nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell, .attention = false});
     Rng rng(2);
@@ -191,8 +132,7 @@ TEST_CASE("decoder: without attention the states are those of the unit on embedd
 }
 
 TEST_CASE(
-    "decoder: a row decoded alone gives the bits it has in a small batch, and in a large one up to "
-    "rounding") {
+    "decoder: a row has the same bits alone and in a small batch, and equals a large batch up to rounding") {
   nn::AttentionDecoder decoder = small_decoder();
   decoder.eval();
   const NoGrad no_grad;
@@ -211,7 +151,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("decoder: a kept graph gives the same gradients again, and the last time too") {
+TEST_CASE("decoder: a kept graph gives the same gradients in every pass") {
   for (const Cell cell : nn::cells) {
     const nn::AttentionDecoder decoder = small_decoder({.dropout = 0, .cell = cell});
     Rng rng(2);
@@ -234,7 +174,7 @@ TEST_CASE("decoder: a kept graph gives the same gradients again, and the last ti
   }
 }
 
-TEST_CASE("decoder: dropout acts while training and is off in eval") {
+TEST_CASE("decoder: dropout acts in training and is off in eval") {
   nn::AttentionDecoder decoder = small_decoder({.dropout = 0.5, .features_dropout = 0.5});
   Rng rng(2);
   const Tensor outputs = randn({7, 3, 6}, rng), hidden = randn({3, 5}, rng),
@@ -247,7 +187,7 @@ TEST_CASE("decoder: dropout acts while training and is off in eval") {
                            decoder.log_probs(tokens, hidden, memory)) == 0);
 }
 
-TEST_CASE("decoder: the names of the parameters") {
+TEST_CASE("decoder: parameter names") {
   const auto names = [](const nn::Module& m) {
     std::string all;
     for (const auto& [name, p] : m.named_parameters()) all += name + " ";
@@ -265,7 +205,7 @@ TEST_CASE("decoder: the names of the parameters") {
       "rau.cells.0.bias_a readout.weight readout.bias out.weight out.bias ");
 }
 
-TEST_CASE("decoder: a decoder that was moved from is an error") {
+TEST_CASE("decoder: using a moved-from decoder is an error") {
   for (const bool attention : {true, false}) {
     nn::AttentionDecoder decoder = small_decoder({.attention = attention});
     const nn::Memory memory = decoder.prepare(zeros({7, 3, 6}));
@@ -278,7 +218,7 @@ TEST_CASE("decoder: a decoder that was moved from is an error") {
   }
 }
 
-TEST_CASE("decoder: no steps and no rows give empty results and no gradient") {
+TEST_CASE("decoder: zero steps or rows give empty results and pass gradients on") {
   nn::AttentionDecoder decoder = small_decoder();
   Rng rng(2);
   Tensor hidden = randn({1, 3, 5}, rng).set_requires_grad();
@@ -294,7 +234,7 @@ TEST_CASE("decoder: no steps and no rows give empty results and no gradient") {
   CHECK(decoder.step(zeros({0}, int64), zeros({0, 5}), nobody).log_probs.shape() == Shape{0, 9});
 }
 
-TEST_CASE("decoder: parts that do not fit each other are an error that names both sides") {
+TEST_CASE("decoder: mismatched sizes are errors that name both sides") {
   nn::AttentionDecoder decoder = small_decoder();
   const nn::Memory memory = decoder.prepare(zeros({7, 3, 6}));
   const Tensor hidden = zeros({1, 3, 5}), tokens = zeros({4, 3}, int64);

@@ -40,10 +40,10 @@ TEST_CASE("beam_search: a beam of one is greedy decoding") {
     for (const bool attention : {true, false}) {
       nn::Seq2SeqOptions options = small_options(cell);
       options.attention = attention;
-      const nn::Seq2Seq model = trained_a_little(options);
+      const nn::Seq2Seq model = briefly_trained(options);
       const Sources sources;
       const auto found = model.search(sources.ids, sources.lengths_tensor(), {.banned = {}, .max_steps = 6});
-      const Tensor greedy = follow_greedily(model, model.encode(sources.ids, sources.lengths_tensor()), 6);
+      const Tensor greedy = decode_greedily(model, model.encode(sources.ids, sources.lengths_tensor()), 6);
       REQUIRE(found.size() == 5);
       for (std::size_t b = 0; b < 5; ++b) {
         REQUIRE(found[b].size() == 1);
@@ -58,12 +58,12 @@ TEST_CASE("beam_search: a beam of one is greedy decoding") {
   }
 }
 
-TEST_CASE("beam_search: a sentence gives alone what it gives in a batch") {
+TEST_CASE("beam_search: a sentence decodes the same alone and in a batch") {
   for (const Cell cell : nn::cells) {
     for (const bool attention : {true, false}) {
       nn::Seq2SeqOptions options = small_options(cell);
       options.attention = attention;
-      const nn::Seq2Seq model = trained_a_little(options);
+      const nn::Seq2Seq model = briefly_trained(options);
       const Sources sources;
       for (const std::int64_t beam : {1, 4}) {
         const nn::BeamSearchOptions search{.beam = beam, .weights = true};
@@ -88,8 +88,8 @@ TEST_CASE("beam_search: a sentence gives alone what it gives in a batch") {
   }
 }
 
-TEST_CASE("beam_search: log p is that of teacher forcing, scores descend and are normalised by length") {
-  const nn::Seq2Seq model = trained_a_little(small_options());
+TEST_CASE("beam_search: log_prob matches teacher forcing, scores descend and are normalised by length") {
+  const nn::Seq2Seq model = briefly_trained(small_options());
   const Sources sources;
   for (const double alpha : {0.0, 0.6, 1.0}) {
     const auto found = model.search(sources.ids, sources.lengths_tensor(),
@@ -107,7 +107,7 @@ TEST_CASE("beam_search: log p is that of teacher forcing, scores descend and are
   }
 }
 
-TEST_CASE("beam_search: a beam as wide as all sequences finds the most probable one") {
+TEST_CASE("beam_search: a beam of all sequences finds the most probable one") {
   nn::Seq2SeqOptions options = small_options();
   options.target_vocabulary = 5;
   Rng rng(8);
@@ -137,8 +137,8 @@ TEST_CASE("beam_search: a beam as wide as all sequences finds the most probable 
   CHECK(found.size() == 7 + 8);
 }
 
-TEST_CASE("beam_search: banned tokens are not written, and without an end a sequence stops where it must") {
-  const nn::Seq2Seq model = trained_a_little(small_options());
+TEST_CASE("beam_search: banned tokens never occur, and without an end token a sequence stops at the limit") {
+  const nn::Seq2Seq model = briefly_trained(small_options());
   const Sources sources;
   const auto found = model.search(sources.ids, sources.lengths_tensor(), {.beam = 2, .banned = {0, 1, 2, 3}});
   for (std::size_t b = 0; b < 5; ++b) {
@@ -150,9 +150,9 @@ TEST_CASE("beam_search: banned tokens are not written, and without an end a sequ
   }
 }
 
-TEST_CASE("beam_search: equal scores stand in the order of their ids, without banned and impossible tokens") {
+TEST_CASE("beam_search: ties are ordered by token id, without banned and impossible tokens") {
   for (const DType dtype : {float32, float64}) {
-    nn::Seq2Seq model = trained_a_little(small_options());
+    nn::Seq2Seq model = briefly_trained(small_options());
     model.to(dtype);
     const NoGrad no_grad;
     model.parameter("decoder.out.weight").fill_(0);
@@ -176,8 +176,8 @@ TEST_CASE("beam_search: equal scores stand in the order of their ids, without ba
   }
 }
 
-TEST_CASE("beam_search: bad options and scores are errors, empty batches are not") {
-  const nn::Seq2Seq model = trained_a_little(small_options());
+TEST_CASE("beam_search: invalid options and scores are errors, empty batches are not") {
+  const nn::Seq2Seq model = briefly_trained(small_options());
   const Sources sources;
   CHECK_THROWS_WITH_AS(model.search(sources.ids, Tensor(), {.beam = 0}),
                        "beam_search: a beam of 0; it must be at least 1", Error);

@@ -1,4 +1,4 @@
-/// A small Seq2Seq, sources for it, and greedy decoding written out: what its tests share.
+/// A small Seq2Seq, sources for it, and greedy decoding with plain steps, shared by its tests.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ inline Tensor random_tokens(const Shape& shape, std::uint64_t seed, std::uint64_
   return tensor(ids, shape);
 }
 
-/// The tokens of each step when the most probable one is read next, whatever it is; [steps, B].
-inline Tensor follow_greedily(const nn::Seq2Seq& model, const nn::Encoded& from, std::int64_t steps) {
+/// Greedily decoded tokens [steps, B], not stopping at the end token.
+inline Tensor decode_greedily(const nn::Seq2Seq& model, const nn::Encoded& from, std::int64_t steps) {
   const NoGrad no_grad;
   Tensor token = full({from.state.batch()}, 1, int64);
   nn::RecurrentState state = from.state;
@@ -63,7 +63,7 @@ struct Sources {
   }
 };
 
-inline nn::Seq2Seq trained_a_little(nn::Seq2SeqOptions options) {
+inline nn::Seq2Seq briefly_trained(nn::Seq2SeqOptions options) {
   Rng rng(3);
   nn::Seq2Seq model(options, rng);
   optim::Adam adam(model.parameters(), {.lr = 0.02});

@@ -18,7 +18,7 @@ using translator::Tokens;
 
 namespace {
 
-/// 64-bit FNV-1a, to compare long texts with a number.
+/// The 64-bit FNV-1a hash of a text.
 std::uint64_t fingerprint(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) {
@@ -57,7 +57,7 @@ TEST_CASE("corpus: the same bytes for the same seed, and a longer corpus begins 
   CHECK(translator::to_tsv(embedded_corpus(3000, 1)).starts_with(text));
   CHECK_FALSE(translator::to_tsv(embedded_corpus(2000, 2)) == text);
   CHECK(embedded_corpus(0, 1).empty());
-  // The bytes that every machine must give.
+  // The same on every machine.
   CHECK(fingerprint(text) == 249284468093232042U);
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("corpus: an English sentence has one translation") {
   CHECK(translations.size() > 100000);
 }
 
-TEST_CASE("corpus: parts of it share no source and no target") {
+TEST_CASE("corpus: training and validation pairs share no source and no target") {
   std::vector<Pair> pairs = embedded_corpus(5000, 3);
   rill::Rng rng(1);
   const translator::Split split = translator::hold_out(pairs, rng);
@@ -94,7 +94,7 @@ TEST_CASE("corpus: parts of it share no source and no target") {
   }
 }
 
-TEST_CASE("corpus: elision, contraction and the articles are carried through") {
+TEST_CASE("corpus: elision, contraction and articles are applied everywhere") {
   static const char* const wrong_french[] = {
       " de le ",     " de les ",   " à le ",     " à les ",  "=",         "  ",      " la a",
       " la e",       " je a",      " ne a",      " ne e",    " que i",    " que e",  " que u",
@@ -123,7 +123,7 @@ TEST_CASE("corpus: elision, contraction and the articles are carried through") {
   }
 }
 
-TEST_CASE("corpus: spacing learned from it writes its sentences again") {
+TEST_CASE("corpus: spacing learned from it reproduces its sentences") {
   translator::Spacing english, french;
   const std::vector<Pair> pairs = embedded_corpus(3000, 7);
   for (const Pair& pair : pairs) {
@@ -136,7 +136,7 @@ TEST_CASE("corpus: spacing learned from it writes its sentences again") {
   }
 }
 
-TEST_CASE("corpus: what it is made for occurs often") {
+TEST_CASE("corpus: the phenomena it is designed for are frequent") {
   const std::vector<Pair> pairs = embedded_corpus(10000, 6);
   const auto count = [&](const std::string& part, bool source = false) {
     int n = 0;
@@ -151,9 +151,9 @@ TEST_CASE("corpus: what it is made for occurs often") {
   CHECK(count(" au ") > 50);
   CHECK(count("st-ce qu") > 1000);  // questions
   CHECK(count(" en train de ") > 100);
-  CHECK(count(" cherche") > 50);    // look for: one word for two
-  CHECK(count(" plus ") > 100);     // bigger: two words for one
-  CHECK(count("'s ", true) > 300);  // the owner moves behind
+  CHECK(count(" cherche") > 50);    // look for: one word instead of two
+  CHECK(count(" plus ") > 100);     // bigger: two words instead of one
+  CHECK(count("'s ", true) > 300);  // the owner moves to the end
   CHECK(count(" besoin d") > 30);
   CHECK(count(" parce qu") > 100);
 }

@@ -39,7 +39,7 @@ void check_disjoint(const Split& split) {
 
 }  // namespace
 
-TEST_CASE("hold out: a twentieth of the sources, at most a thousand, none of few pairs") {
+TEST_CASE("hold out: a twentieth of the sources, at most a thousand, none of fewer than 20") {
   struct Row {
     int pairs;
     std::size_t valid;
@@ -54,7 +54,7 @@ TEST_CASE("hold out: a twentieth of the sources, at most a thousand, none of few
   }
 }
 
-TEST_CASE("hold out: it says what it did") {
+TEST_CASE("hold out: the note describes the split") {
   rill::Rng rng(3);
   CHECK(hold_out(distinct_pairs(1), rng).note == "1 pair, fewer than 20: none is held out for validation");
   CHECK(hold_out(distinct_pairs(20), rng).note ==
@@ -67,15 +67,14 @@ TEST_CASE("hold out: it says what it did") {
   CHECK(hold_out(same, rng).train.size() == 50);
 }
 
-TEST_CASE("hold out: no source and no target on both sides, whatever the pairs share") {
-  rill::Rng numbers(5);
+TEST_CASE("hold out: no source or target is in both parts, whatever the pairs have in common") {
+  rill::Rng draws(5);
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     std::vector<Pair> pairs;
     for (int i = 0; i < 400; ++i) {
-      pairs.push_back(
-          pair("S " + std::to_string(numbers.below(300)), "t " + std::to_string(numbers.below(300))));
-      // The same source for the translator, but not the same bytes.
-      pairs.push_back(pair("s\u00a0" + std::to_string(numbers.below(300)) + " ", "u " + std::to_string(i)));
+      pairs.push_back(pair("S " + std::to_string(draws.below(300)), "t " + std::to_string(draws.below(300))));
+      // The same source after normalisation, but not the same bytes.
+      pairs.push_back(pair("s\u00a0" + std::to_string(draws.below(300)) + " ", "u " + std::to_string(i)));
     }
     rill::Rng rng(seed);
     const Split split = hold_out(pairs, rng);
@@ -85,7 +84,7 @@ TEST_CASE("hold out: no source and no target on both sides, whatever the pairs s
   }
 }
 
-TEST_CASE("hold out: the order is kept and the choice depends on the seed alone") {
+TEST_CASE("hold out: the order is kept and the choice depends only on the seed") {
   rill::Rng a(1), b(1), c(2);
   const auto texts = [](const std::vector<Pair>& pairs) {
     std::vector<int> numbers;

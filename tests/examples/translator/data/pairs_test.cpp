@@ -28,7 +28,7 @@ const std::string plain =
     "My brother mends the roof.\tMon frère répare le toit.\n"
     "Is the soup hot?\tLa soupe est-elle chaude ?\n";
 
-/// What the file gives, in one string: its tokens and notes, without the folder; or the error.
+/// The tokens and notes of a file, or the error, as one string without the folder's path.
 std::string read(const std::string& path, const ReadOptions& options = {}) {
   std::string text;
   try {
@@ -80,7 +80,7 @@ std::string gzip(const std::string& text) {
   return packed;
 }
 
-/// ASCII text in another encoding: `width` bytes a character, the most significant one first or last.
+/// ASCII text in an encoding of `width` bytes per character.
 std::string widened(const std::string& ascii, int width, bool big_endian) {
   std::string out;
   for (const char c : ascii) {
@@ -93,7 +93,7 @@ std::string widened(const std::string& ascii, int width, bool big_endian) {
 
 }  // namespace
 
-TEST_CASE("pairs: line ends, byte order mark and a missing last end make no difference") {
+TEST_CASE("pairs: line ends, a byte order mark and a missing final newline make no difference") {
   const TemporaryFolder folder;
   CHECK(read(folder.file("plain.tsv", plain)) == plain_read);
   CHECK(read(folder.file("crlf.tsv", replaced(plain, "\n", "\r\n"))) == plain_read);
@@ -126,7 +126,7 @@ TEST_CASE("pairs: bad lines are skipped with one note") {
   CHECK(read(folder.file("d.tsv", "A\tB\tC\tD\n")) == "a | b \n");
 }
 
-TEST_CASE("pairs: other encodings are named with the cure") {
+TEST_CASE("pairs: other encodings are errors with a remedy") {
   const TemporaryFolder folder;
   struct Row {
     std::string bytes, encoding;
@@ -153,7 +153,7 @@ TEST_CASE("pairs: other encodings are named with the cure") {
       "WINDOWS-1252 -t UTF-8 'latin 1.tsv' > utf8.tsv");
 }
 
-TEST_CASE("pairs: packed files") {
+TEST_CASE("pairs: gzip files") {
   const TemporaryFolder folder;
   CHECK(read(folder.file("a.tsv", gzip(plain))) == plain_read);
   const std::size_t half = plain.find('\n') - 5;
@@ -174,7 +174,7 @@ TEST_CASE("pairs: packed files") {
   CHECK(read(folder.file("empty.gz", gzip(""))) == "error empty.gz: no sentence pairs: the file is empty");
 }
 
-TEST_CASE("pairs: a decompression bomb is refused") {
+TEST_CASE("pairs: a decompression bomb is rejected") {
   const TemporaryFolder folder;
   const std::string bomb = gzip(std::string(std::size_t{80} << 20, 'a'));
   CHECK(bomb.size() < 200000);
@@ -187,7 +187,7 @@ TEST_CASE("pairs: a decompression bomb is refused") {
   CHECK(read(folder.file("a.tsv", plain), options) == "error a.tsv: more than 60 bytes of text; split it");
 }
 
-TEST_CASE("pairs: other formats are named") {
+TEST_CASE("pairs: other formats are errors that name the format") {
   const TemporaryFolder folder;
   using namespace std::string_literals;
   struct Row {
@@ -216,7 +216,7 @@ TEST_CASE("pairs: other formats are named") {
   CHECK(read(folder.file("nul.tsv", std::string("a \0 b\tc\0d\n", 10))) == "a b | c d \n");
 }
 
-TEST_CASE("pairs: CSV is named with the cure") {
+TEST_CASE("pairs: CSV is an error with a remedy") {
   const TemporaryFolder folder;
   const std::string comma = read(folder.file("a.csv", "english,french\n\"An owl.\",\"Une chouette.\"\n"));
   CHECK(comma.starts_with("error a.csv: no sentence pairs: no line holds a tab; it looks like CSV with ','"));
@@ -236,7 +236,7 @@ TEST_CASE("pairs: files without pairs") {
         "error blank.tsv: no sentence pairs: 2 lines blank, the first is line 1");
 }
 
-TEST_CASE("pairs: lines that end in CR alone are refused") {
+TEST_CASE("pairs: lines that end in CR alone are rejected") {
   const TemporaryFolder folder;
   const std::string message = read(folder.file("mac.tsv", replaced(plain, "\n", "\r")));
   CHECK(message ==
@@ -272,14 +272,14 @@ TEST_CASE("pairs: long pairs and long lines") {
   CHECK(read(path, options) ==
         plain_read +
             "x | y \nnote long.tsv: skipped 1 line longer than the limit of bytes, the first is line 4\n");
-  // A third column may be as long as it likes.
+  // The third column has no limit.
   CHECK(read(folder.file("third.tsv", "x\ty\t" + words + "\n"), options) == "x | y \n");
   CHECK(read(path, {.max_pairs = 2}).starts_with("error long.tsv: more than 2 pairs; use fewer"));
   CHECK(read(path, {.max_length = 1}) ==
         "x | y \nnote long.tsv: dropped 4 pairs longer than 1 tokens, the first in line 1\n");
 }
 
-TEST_CASE("pairs: repetitions and headers are noted and kept") {
+TEST_CASE("pairs: duplicates and headers are noted and kept") {
   const TemporaryFolder folder;
   CHECK(read(folder.file("twice.tsv", plain + replaced(plain, "owl", "OWL"))) ==
         plain_read + plain_read + "note twice.tsv: 3 of 6 pairs repeat an earlier one; they are kept\n");
@@ -292,7 +292,7 @@ TEST_CASE("pairs: repetitions and headers are noted and kept") {
         "their letters is a token\n");
 }
 
-TEST_CASE("pairs: what is no file is refused and nothing waits for it") {
+TEST_CASE("pairs: anything but a regular file is rejected without blocking") {
   const TemporaryFolder folder;
   CHECK(read(folder / "missing.tsv") == "error missing.tsv: cannot be opened: No such file or directory");
   CHECK(read(folder.path().string()).find(": is a directory, not a file") != std::string::npos);
@@ -307,7 +307,7 @@ TEST_CASE("pairs: what is no file is refused and nothing waits for it") {
     ::chmod(secret.c_str(), 0);
     CHECK(read(secret) == "error secret.tsv: cannot be opened: Permission denied");
   } else {
-    MESSAGE("the superuser can read every file: the unreadable file is skipped");
+    MESSAGE("root can read every file, so the unreadable file is skipped");
   }
 }
 
@@ -351,7 +351,7 @@ TEST_CASE("pairs: parallel files") {
   CHECK_THROWS_WITH_AS(read_parallel(none, none), doctest::Contains("no sentence pairs"), rill::Error);
 }
 
-TEST_CASE("pairs: the odd files of RILL_DATA behave as expected") {
+TEST_CASE("pairs: the messy files of RILL_DATA behave as expected") {
   const char* data = std::getenv("RILL_DATA");
   if (data == nullptr || *data == '\0') {
     std::puts("skipped: RILL_DATA does not name the folder of the test data");
@@ -360,7 +360,7 @@ TEST_CASE("pairs: the odd files of RILL_DATA behave as expected") {
   const std::string folder = std::string(data) + "/messy/";
   std::ifstream table(folder + "EXPECTED.tsv");
   REQUIRE(table.is_open());
-  const std::set<std::string> refused = {"03", "19", "21", "23"};
+  const std::set<std::string> rejected = {"03", "19", "21", "23"};
   std::string row;
   std::getline(table, row);
   int files = 0;
@@ -373,7 +373,7 @@ TEST_CASE("pairs: the odd files of RILL_DATA behave as expected") {
     REQUIRE(columns.size() == 5);
     CAPTURE(columns[0]);
     const std::string path = folder + columns[0];
-    if (refused.contains(columns[0].substr(0, columns[0].find('_')))) {
+    if (rejected.contains(columns[0].substr(0, columns[0].find('_')))) {
       CHECK_THROWS_AS(read_pairs(path, {.max_length = 100}), rill::Error);
     } else {
       CHECK(read_pairs(path, {.max_length = 100}).pairs.size() == std::stoul(columns[3]));

@@ -26,7 +26,7 @@ double score_of(const std::vector<const char*>& translations, const std::vector<
 
 }  // namespace
 
-TEST_CASE("bleu: the same sentence scores 100 and nothing in common 0") {
+TEST_CASE("bleu: identical sentences score 100 and disjoint ones 0") {
   CHECK(score_of({"a b c d e"}, {"a b c d e"}) == doctest::Approx(100).epsilon(1e-12));
   CHECK(score_of({"The Cat is HERE."}, {"the cat is here ."}) == doctest::Approx(100).epsilon(1e-12));
   CHECK(score_of({"a b c d"}, {"e f g h"}) == 0);
@@ -36,8 +36,8 @@ TEST_CASE("bleu: the same sentence scores 100 and nothing in common 0") {
   CHECK(score_of({"a b c"}, {"a b c"}) == 0);  // no 4-gram: unsmoothed
 }
 
-TEST_CASE("bleu: values worked out by hand") {
-  // Precisions 5/6, 3/5, 1/4 and 0/3: no 4-gram is right.
+TEST_CASE("bleu: values computed by hand") {
+  // Precisions 5/6, 3/5, 1/4 and 0/3: no 4-gram matches.
   CHECK(score_of({"the cat sat on the mat"}, {"the cat is on the mat"}) == 0);
   // a b c d x: precisions 4/5, 3/4, 2/3, 1/2; lengths 5 and 5.
   CHECK(score_of({"a b c d x"}, {"a b c d e"}) ==
@@ -49,15 +49,15 @@ TEST_CASE("bleu: values worked out by hand") {
         doctest::Approx(100 * std::pow(4.0 / 6 * 3 / 5 * 2 / 4 / 3, 0.25)));
 }
 
-TEST_CASE("bleu: n-grams count no more often than in the reference") {
+TEST_CASE("bleu: n-gram counts are clipped to those of the reference") {
   Bleu counts;
   counts.add(tokenize("the the the the the the the"), tokenize("the cat is on the mat"));
   CHECK(counts.precision(1) == doctest::Approx(2.0 / 7));
   CHECK(counts.precision(2) == 0);
 }
 
-TEST_CASE("bleu: the counts are those of the corpus, not of its sentences") {
-  // Sentence two has no 4-gram of its own. Precisions 7/8, 5/6, 3/4 and 2/2; lengths 8 and 9.
+TEST_CASE("bleu: counts are pooled over the corpus") {
+  // The second sentence has no 4-gram. Precisions 7/8, 5/6, 3/4 and 2/2; lengths 8 and 9.
   Bleu counts;
   counts.add(tokenize("a b c d e"), tokenize("a b c d e"));
   counts.add(tokenize("f g x"), tokenize("f g h i"));
@@ -82,7 +82,7 @@ TEST_CASE("bleu: an unknown word never matches") {
   CHECK(counts.precision(4) == doctest::Approx(1.0 / 3));
 }
 
-TEST_CASE("bleu: wrong counts are errors") {
+TEST_CASE("bleu: mismatched counts and invalid orders are errors") {
   const std::vector<Tokens> one(1), two(2);
   CHECK_THROWS_WITH_AS(bleu(one, two), "bleu: 1 translations and 2 references; give one for each",
                        rill::Error);

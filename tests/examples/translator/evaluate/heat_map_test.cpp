@@ -20,7 +20,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// Opening and closing tags match, and no & or < is left outside of them.
+/// Whether tags are balanced and every & and < in text is escaped.
 bool is_well_formed(const std::string& xml) {
   std::vector<std::string> open;
   for (std::size_t at = 0; at < xml.size(); ++at) {
@@ -64,13 +64,13 @@ TEST_CASE("heat map: a square for each weight and a label for each word") {
   CHECK(count(svg, "&quot;a &lt;b&gt; &amp; c&quot;") == 1);
   CHECK(count(svg, "<title>&lt;unk&gt; ← c: 0.700</title>") == 1);
   CHECK(count(svg, ">0.90</text>") == 1);
-  CHECK(count(svg, ">0.05</text>") == 0);  // too small to be worth its figure
+  CHECK(count(svg, ">0.05</text>") == 0);  // too small to be labelled
   CHECK(count(svg, ">un</text>") == 1);
   CHECK(count(svg, "rotate(-45)\">b&amp;</text>") == 1);
   CHECK(count(svg, "url(#scale)") == 1);
 }
 
-TEST_CASE("heat map: odd words and weights stay inside the picture") {
+TEST_CASE("heat map: unusual words are escaped and weights are clamped") {
   const std::vector<float> weights = {1.0001F, -1e-6F};
   const std::string svg = heat_map_svg(
       {.title = "", .rows = {"\x1b[31m\xff"}, .columns = {"今", "\u202e]]>"}, .weights = weights});
@@ -80,7 +80,7 @@ TEST_CASE("heat map: odd words and weights stay inside the picture") {
   CHECK(count(svg, ": 0.000</title>") == 1);
 }
 
-TEST_CASE("heat map: the darker the square, the larger the weight") {
+TEST_CASE("heat map: larger weights have darker squares") {
   const auto brightness = [](float weight) {
     const std::vector<float> weights = {weight};
     const std::string svg = heat_map_svg({.title = "", .rows = {"a"}, .columns = {"b"}, .weights = weights});
@@ -96,7 +96,7 @@ TEST_CASE("heat map: the darker the square, the larger the weight") {
   }
 }
 
-TEST_CASE("heat map: wrong sizes and weights are errors") {
+TEST_CASE("heat map: mismatched sizes and invalid weights are errors") {
   const std::vector<float> two = {0.5F, 0.5F}, odd = {NAN, 1};
   CHECK_THROWS_AS(heat_map_svg({.title = "", .rows = {}, .columns = {"a"}, .weights = {}}), rill::Error);
   CHECK_THROWS_WITH_AS(heat_map_svg({.title = "", .rows = {"a"}, .columns = {"b"}, .weights = two}),

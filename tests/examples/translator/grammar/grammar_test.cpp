@@ -61,8 +61,8 @@ Words words(std::string_view text) {
 const Phrase the_girl{{"the", "girl"}, {"=la", "fille"}, {Person::he, Gender::feminine}};
 const Phrase we{{"we"}, {"nous"}, {Person::we}};
 
-/// English and French of a subject with a verb: "… | …".
-std::string said(const Phrase& subject, const Action& action) {
+/// The statement of a subject and an action as "English | French".
+std::string statement(const Phrase& subject, const Action& action) {
   return english::sentence(english_statement(subject, action), '.') + " | " +
          french::sentence(french_statement(subject, action), '.');
 }
@@ -239,7 +239,7 @@ TEST_CASE("grammar: tenses and negation in both languages") {
   const auto in = [&](Tense tense, Polarity polarity = Polarity::affirmative) {
     read.tense = tense;
     read.polarity = polarity;
-    return said(the_girl, read);
+    return statement(the_girl, read);
   };
   CHECK(in(Tense::present) == "The girl reads a book. | La fille lit un livre.");
   CHECK(in(Tense::progressive) == "The girl is reading a book. | La fille est en train de lire un livre.");
@@ -271,22 +271,22 @@ TEST_CASE("grammar: pronouns, reflexives and agreement of the participle") {
                       .english_rest = {"them"},
                       .pronouns = {"les"},
                       .object_before = Agreement{Person::they}};
-  CHECK(said(we, helped) == "We did not help them. | Nous ne les avons pas aidés.");
+  CHECK(statement(we, helped) == "We did not help them. | Nous ne les avons pas aidés.");
   Action get_up{.verb = &verb_called("get", "lever"), .tense = Tense::past};
-  CHECK(said(the_girl, get_up) == "The girl got up. | La fille s'est levée.");
+  CHECK(statement(the_girl, get_up) == "The girl got up. | La fille s'est levée.");
   get_up.tense = Tense::near_future;
-  CHECK(said(we, get_up) == "We are going to get up. | Nous allons nous lever.");
+  CHECK(statement(we, get_up) == "We are going to get up. | Nous allons nous lever.");
   const Action went{.verb = &verb_called("go", "sortir"), .tense = Tense::past};
-  CHECK(said(we, went) == "We went out. | Nous sommes sortis.");
+  CHECK(statement(we, went) == "We went out. | Nous sommes sortis.");
   const Action hungry{.verb = &be_avoir,
                       .tense = Tense::imperfect,
                       .polarity = Polarity::no_longer,
                       .english_rest = {"hungry"},
                       .french_rest = {"faim"}};
-  CHECK(said(the_girl, hungry) == "The girl was no longer hungry. | La fille n'avait plus faim.");
+  CHECK(statement(the_girl, hungry) == "The girl was no longer hungry. | La fille n'avait plus faim.");
   const Action need{
       .verb = &verb_called("need", "avoir"), .english_rest = {"it"}, .french_rest = words("de =le sac")};
-  CHECK(said(we, need) == "We need it. | Nous avons besoin du sac.");
+  CHECK(statement(we, need) == "We need it. | Nous avons besoin du sac.");
 }
 
 TEST_CASE("grammar: commands") {
@@ -307,7 +307,7 @@ TEST_CASE("grammar: commands") {
   CHECK(french::sentence(french_proposal(rest), '.') == "Reposons-nous.");
 }
 
-TEST_CASE("grammar: every noun has an adjective and every verb somebody and something to do it to") {
+TEST_CASE("grammar: every noun has an adjective, every verb a subject, object and place") {
   for (const Noun& noun : nouns()) {
     bool found = false;
     for (const Adjective& adjective : adjectives()) {

@@ -6,7 +6,7 @@
 #include <examples/temporary_folder.h>
 #include <translator/text/line_reader.h>
 
-TEST_CASE("lines: a pipe is read as it comes") {
+TEST_CASE("lines: a pipe is read without waiting for more input") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   translator::LineReader reader(ends[0], "standard input");
@@ -26,7 +26,7 @@ TEST_CASE("lines: a pipe is read as it comes") {
   ::close(ends[0]);
 }
 
-TEST_CASE("lines: CRs and line ends across the borders of chunks") {
+TEST_CASE("lines: CRs and line ends across chunk boundaries") {
   const TemporaryFolder folder;
   for (std::size_t n = 65530; n < 65542; ++n) {
     const std::string path = folder.file("a.txt", std::string(n, 'x') + "\r\nab\r\ncd");

@@ -22,7 +22,7 @@ std::string detokenize(const Tokens& tokens) { return Spacing().join(tokens); }
 
 }  // namespace
 
-TEST_CASE("text: words keep the apostrophe behind them and signs stand alone") {
+TEST_CASE("text: words keep a trailing apostrophe and punctuation is separate") {
   CHECK(tokenize("L'étagère n'est-elle pas là ?") ==
         Tokens{"l'", "étagère", "n'", "est", "-", "elle", "pas", "là", "?"});
   CHECK(tokenize("Don't pay $5.20, \"please\"!") ==
@@ -36,12 +36,12 @@ TEST_CASE("text: words keep the apostrophe behind them and signs stand alone") {
         Tokens{"<", "s", ">", "<", "/", "s", ">", "<", "pad", ">", "<", "unk", ">"});
 }
 
-TEST_CASE("text: typographic apostrophes are plain ones") {
+TEST_CASE("text: typographic apostrophes become plain ones") {
   CHECK(tokenize("l\u2019eau") == Tokens{"l'", "eau"});
   CHECK(tokenize("l\u02bceau") == Tokens{"l'", "eau"});
 }
 
-TEST_CASE("text: lower case reaches beyond ASCII") {
+TEST_CASE("text: lower case covers all of Unicode") {
   CHECK(normalize_text("ÉTÉ ŒUF ÇA ÀÉÎÕÜ") == "été œuf ça àéîõü");
   CHECK(normalize_text("МОСКВА") == "москва");
   CHECK(normalize_text("ẞ ＡＢ") == "ß ａｂ");
@@ -50,16 +50,16 @@ TEST_CASE("text: lower case reaches beyond ASCII") {
   CHECK(normalize_text("ΟΔΟΣ ΣΟΦΟΣ, Σ") == "οδος σοφος, σ");
 }
 
-TEST_CASE("text: composed and decomposed letters are one") {
+TEST_CASE("text: composed and decomposed letters are equal") {
   CHECK(normalize_text("e\u0301te\u0301") == "été");
   CHECK(tokenize("L'e\u0301te\u0301") == tokenize("L'été"));
   CHECK(tokenize("Dea\u0323\u0302m") == Tokens{"deậm"});
-  // What has no composed form keeps its mark.
+  // Letters without a composed form keep their mark.
   CHECK(tokenize("x\u0301y q\u0303") == Tokens{"x\u0301y", "q\u0303"});
   CHECK(normalize_text("e\u200b\u0301") == "é");
 }
 
-TEST_CASE("text: every kind of space separates and none is left at the ends") {
+TEST_CASE("text: every kind of space separates and is trimmed at the ends") {
   for (const char* space : {"\u00a0", "\u202f", "\u2009", "\u2003", "\u3000", "\u1680", "\u2028", "\u2029",
                             "\u0085", "\v", "\f", "\r", "\t", "\x01", "\x1b", "\x7f", "\u009b", "  "}) {
     CAPTURE(printable(space));
@@ -69,7 +69,7 @@ TEST_CASE("text: every kind of space separates and none is left at the ends") {
   CHECK(tokenize(std::string("a\0b", 3)) == Tokens{"a", "b"});
 }
 
-TEST_CASE("text: what has no width is dropped") {
+TEST_CASE("text: zero-width characters are dropped") {
   for (const char* none : {"\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u200e", "\u200f",
                            "\u061c", "\u202a", "\u202e", "\u2066", "\u2069", "\ufe0f", "\u034f"}) {
     CAPTURE(printable(none));
@@ -78,7 +78,7 @@ TEST_CASE("text: what has no width is dropped") {
   }
 }
 
-TEST_CASE("text: scripts without spaces are split by letter and others are not") {
+TEST_CASE("text: only scripts without spaces are split by letter") {
   CHECK(tokenize("今天河水很冷。") == Tokens{"今", "天", "河", "水", "很", "冷", "。"});
   CHECK(tokenize("カ\u3099ス") == Tokens{"ガ", "ス"});
   CHECK(tokenize("2020年 ABC株") == Tokens{"2020", "年", "abc", "株"});
@@ -106,7 +106,7 @@ TEST_CASE("text: bytes that are not UTF-8 become replacement characters") {
                  "b") == Tokens{"a", "\ufffd", "b"});
 }
 
-TEST_CASE("text: the normal form of every code point is its own normal form") {
+TEST_CASE("text: normalisation is idempotent for every code point") {
   for (utf8proc_int32_t code = 0; code <= 0x10FFFF; ++code) {
     if (!utf8proc_codepoint_valid(code)) {
       continue;
@@ -122,15 +122,15 @@ TEST_CASE("text: the normal form of every code point is its own normal form") {
   }
 }
 
-TEST_CASE("text: random bytes give tokens that are not empty, hold no space and tokenize to themselves") {
+TEST_CASE("text: tokens of random bytes are not empty, contain no space and tokenize to themselves") {
   rill::Rng rng(7);
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (std::uint64_t n = rng.below(12); n > 0; --n) {
-      static const std::string pieces[] = {
+      static const std::string fragments[] = {
           "a", "É", "e\u0301", "'",      "\u2019", " ", "\u00a0", "今", "\u200b",       "\xff",   "3",
           ".", "-", "Σ",       "\u0301", "İ",      "ส", "\u0e34", "😀",  "\u1e9b\u0323", "\u0344", "<"};
-      text += rng.bernoulli(0.9) ? pieces[rng.below(std::size(pieces))]
+      text += rng.bernoulli(0.9) ? fragments[rng.below(std::size(fragments))]
                                  : std::string(1, static_cast<char>(rng.below(256)));
     }
     const Tokens tokens = tokenize(text);
@@ -146,7 +146,7 @@ TEST_CASE("text: random bytes give tokens that are not empty, hold no space and 
   }
 }
 
-TEST_CASE("text: nothing can steer the terminal") {
+TEST_CASE("text: control characters are escaped") {
   CHECK(printable("été\n") == "été\\x0a");
   CHECK(printable("\x1b[31m") == "\\x1b[31m");
   CHECK(printable("\u009b") == "\\x9b");
@@ -156,7 +156,7 @@ TEST_CASE("text: nothing can steer the terminal") {
   CHECK(printable(std::string_view("\0", 1)) == "\\x00");
 }
 
-TEST_CASE("spacing: English without examples") {
+TEST_CASE("spacing: the default suits English") {
   for (const char* text : {"he said: \"it's fine.\" really?", "a well-known (old) trick, 2.0 at 12:30!",
                            "the boys' dog doesn't bark...", "thomas's uncle says this'll do",
                            "\"who?\" \"me.\"", "50% of $20; ok", "今天河水很冷。"}) {
@@ -165,7 +165,7 @@ TEST_CASE("spacing: English without examples") {
   CHECK(detokenize({}) == "");
 }
 
-TEST_CASE("spacing: French is learned from its texts") {
+TEST_CASE("spacing: French is learned from examples") {
   Spacing french;
   for (const char* text : {"Où est la carte ?", "Il dit\u00a0: «\u202fPlus tard.\u202f» Prêt\u2009? Vas-y !",
                            "C'est l'eau, l'air ; le feu : tout !", "Il est 12:30, ou 2.5 heures."}) {
@@ -177,7 +177,7 @@ TEST_CASE("spacing: French is learned from its texts") {
   CHECK(detokenize(tokenize("prêt ?")) == "prêt?");
 }
 
-TEST_CASE("spacing: JSON out and in") {
+TEST_CASE("spacing: JSON round trip") {
   Spacing spacing;
   spacing.observe("Ça va ? 2.0 !");
   CHECK(Spacing::from_json(spacing.to_json(), "f.json") == spacing);

@@ -15,7 +15,7 @@ using translator::Tokens;
 using translator::Vocabulary;
 using translator::WordCounter;
 
-TEST_CASE("vocabulary: words are in order of count, then of their bytes") {
+TEST_CASE("vocabulary: words are ordered by count, then by bytes") {
   WordCounter counter;
   counter.add({"b", "a", "été", "b", "zoo", "a", "été", "c"});
   counter.add({"b"});
@@ -38,7 +38,7 @@ TEST_CASE("vocabulary: sentences to ids and back") {
   CHECK_THROWS_AS(vocabulary.text(-1), rill::Error);
 }
 
-TEST_CASE("vocabulary: words that look like the specials are words") {
+TEST_CASE("vocabulary: words spelled like special tokens are ordinary words") {
   const Vocabulary vocabulary({"<pad>", "<s>", "</s>", "<unk>", "x"});
   CHECK(vocabulary.encode({"</s>", "x", "<pad>", "<unk>", "<s>"}) ==
         std::vector<std::int64_t>{6, 8, 4, 7, 5, 2});
@@ -46,7 +46,7 @@ TEST_CASE("vocabulary: words that look like the specials are words") {
   CHECK(vocabulary.decode(ids) == Tokens{"</s>", "x", "<pad>"});
 }
 
-TEST_CASE("vocabulary: JSON out and in") {
+TEST_CASE("vocabulary: JSON round trip") {
   const TemporaryFolder folder;
   const Vocabulary vocabulary({"été", "\"", "猫", "<s>"});
   const std::string path = folder / "source.json";
@@ -55,7 +55,7 @@ TEST_CASE("vocabulary: JSON out and in") {
   CHECK(Vocabulary::from_json(Vocabulary().to_json(), path) == Vocabulary());
 }
 
-TEST_CASE("vocabulary: a wrong file is an error that names it") {
+TEST_CASE("vocabulary: an invalid file is an error that names it") {
   for (const char* bad :
        {"[]", "{}", R"({"format":"rill-vocabulary","version":1})", R"({"format":"x","version":1,"words":[]})",
         R"({"format":"rill-vocabulary","version":2,"words":[]})",
@@ -90,7 +90,7 @@ TEST_CASE("json: files are read strictly") {
                        rill::Error);
 }
 
-TEST_CASE("json: fields are asked for by kind and range") {
+TEST_CASE("json: fields are checked for type and range") {
   const auto object = nlohmann::json::parse(
       R"({"n": 3, "big": 18446744073709551615, "x": 0.5, "s": "text", "b": true, "list": [1], "more": 0})");
   translator::Fields fields(object, "c.json");

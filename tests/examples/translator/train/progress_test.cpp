@@ -23,7 +23,7 @@ TEST_CASE("progress: durations") {
   CHECK(duration(INFINITY) == "99:59:59");
 }
 
-TEST_CASE("progress: the bar fills the columns it is given and no more") {
+TEST_CASE("progress: the bar fits the given columns") {
   ProgressState state{.label = "epoch 3/20",
                       .done = 30,
                       .total = 60,
@@ -44,7 +44,7 @@ TEST_CASE("progress: the bar fills the columns it is given and no more") {
   CHECK(progress_bar(state, 80).find("  0 %") != std::string::npos);
 }
 
-TEST_CASE("progress: the loss is the mean over tokens, and a file gets no control characters") {
+TEST_CASE("progress: the loss is the mean over tokens, and files contain no control characters") {
   const TemporaryFolder folder;
   std::FILE* file = std::fopen((folder / "log").c_str(), "w");
   REQUIRE(file != nullptr);

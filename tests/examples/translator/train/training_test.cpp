@@ -48,7 +48,7 @@ struct Data {
 
 }  // namespace
 
-TEST_CASE("translator: a trained model is saved, loaded and translates the same") {
+TEST_CASE("translator: a trained model translates the same after saving and loading") {
   const Data data;
   const TemporaryFolder folder;
   for (const auto cell : {rill::nn::Cell::gru, rill::nn::Cell::rau}) {
@@ -110,7 +110,7 @@ struct TrainedFolder {
 
 }  // namespace
 
-TEST_CASE("translator: an interruption in the first epoch leaves an earlier model and checkpoint alone") {
+TEST_CASE("translator: an interruption in the first epoch leaves an earlier model and checkpoint unchanged") {
   const TrainedFolder trained;
   const auto& [data, folder, options] = trained;
   const auto model = bytes_of(folder / "model.safetensors"),
@@ -124,7 +124,7 @@ TEST_CASE("translator: an interruption in the first epoch leaves an earlier mode
   CHECK(bytes_of(folder / "checkpoint.safetensors") == checkpoint);
 }
 
-TEST_CASE("translator: weights beside other vocabularies are refused") {
+TEST_CASE("translator: weights trained with other vocabularies are rejected") {
   const TrainedFolder trained;
   const TemporaryFolder& folder = trained.folder;
   std::filesystem::copy_file(folder / "source_vocabulary.json", folder / "target_vocabulary.json",
@@ -134,7 +134,7 @@ TEST_CASE("translator: weights beside other vocabularies are refused") {
       doctest::Contains("the weights were not trained with the vocabularies and configuration"), rill::Error);
 }
 
-TEST_CASE("translator: weights beside another configuration are refused") {
+TEST_CASE("translator: weights trained with another configuration are rejected") {
   const TrainedFolder trained;
   const std::filesystem::path file = trained.folder / "config.json";
   std::string text = rill::read_file(file, 1 << 20);
@@ -145,7 +145,7 @@ TEST_CASE("translator: weights beside another configuration are refused") {
                        doctest::Contains("vocabularies and configuration beside them"), rill::Error);
 }
 
-TEST_CASE("translator: a run whose loss is no longer finite ends with an error") {
+TEST_CASE("translator: a loss that is not finite ends the run with an error") {
   const Data data;
   const TemporaryFolder folder;
   translator::Translator model = new_model(data.train);
@@ -155,7 +155,7 @@ TEST_CASE("translator: a run whose loss is no longer finite ends with an error")
       doctest::Contains("use a smaller --lr or --clip"), rill::Error);
 }
 
-TEST_CASE("translator: without held-out pairs there is no validation figure") {
+TEST_CASE("translator: without held-out pairs there is no validation loss") {
   const Data data;
   const TemporaryFolder folder;
   translator::Translator model = new_model(data.train);
@@ -199,7 +199,7 @@ TEST_CASE("translator: sentences translate the same alone and in a batch, greedi
   }
 }
 
-TEST_CASE("translator: padding counts in no loss") {
+TEST_CASE("translator: padding does not contribute to the loss") {
   const Data data;
   translator::Translator model = new_model(data.train);
   model.network().eval();
