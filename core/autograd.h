@@ -1,6 +1,6 @@
-/// Reverse-mode automatic differentiation: how an op records its gradient, and how gradients are run.
+/// Reverse-mode automatic differentiation: recording ops and running backward passes.
 ///
-///   Tensor scale(const Tensor& x, double factor) {          // an op of one's own
+///   Tensor scale(const Tensor& x, double factor) {          // a custom op
 ///     Tensor y = …;                                         // the result, computed without recording
 ///     return record("scale", y, {x}, [factor](const Tensor& dy, Grads& d) {
 ///       if (auto dx = d[0]) dx.give(mul(dy, factor));
@@ -9,9 +9,9 @@
 ///
 /// First order only: backward functions run without recording.
 ///
-/// Threads: passes over separate graphs may run at once, on separate threads, and may share leaves: each adds
-/// its gradient whole. The graphs must be separate down to the leaves, a pass must end before its leaves'
-/// grad() is read, and a backward function must not wait for passes that it starts on other threads.
+/// Thread safety: passes over disjoint graphs may run concurrently and may share leaves, in which their
+/// gradients add up. The graphs must be disjoint down to the leaves, grad() of a leaf must not be read before
+/// the pass has finished, and a backward function must not wait for passes that it starts on other threads.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@
 
 namespace rill {
 
-/// While it lives, nothing is recorded on this thread nor in the chunks of its parallel_for. Scoped, may be
+/// Disables recording on this thread and in the chunks of its parallel_for until the end of the scope. May be
 /// nested.
 class NoGrad {
  public:
@@ -50,10 +50,10 @@ class NoGrad {
 /// Whether ops are recorded on this thread now.
 bool grad_enabled() noexcept;
 
-/// While it lives, every op's results on this thread and in the chunks of its parallel_for are checked for
-/// NaN, and the gradients that its backward function gives for NaN and infinity; the first one found throws
-/// rill::Error naming the op. Infinite results pass: masked_fill(scores, mask, -infinity) and log(0) ask for
-/// them.
+/// Until the end of the scope, checks the results of every op on this thread and in the chunks of its
+/// parallel_for for NaN, and the gradients from its backward function for NaN and infinity. The first one
+/// found throws rill::Error naming the op. Infinite results are allowed: masked_fill(scores, mask, -infinity)
+/// and log(0) have them.
 class DetectAnomaly {
  public:
   DetectAnomaly() noexcept;
@@ -65,11 +65,11 @@ class DetectAnomaly {
   bool before_;
 };
 
-/// While it lives, `on_record` hears the name of every op recorded on this thread (used to prove that each
-/// has a test).
+/// Calls `on_record` with the name of every op recorded on this thread until the end of the scope. Used to
+/// check that every op has a test.
 class RecordObserver {
  public:
-  /// Begins to listen; observers may be nested.
+  /// Starts observing; observers may be nested.
   explicit RecordObserver(std::function<void(const char*)> on_record);
   ~RecordObserver();
   RecordObserver(const RecordObserver&) = delete;
@@ -93,7 +93,7 @@ class Saved {
     check_version();
     return detail::make_view(storage_, dtype_, shape_, strides_, offset_);
   }
-  /// The first element, likewise checked.
+  /// Pointer to the first element; throws likewise.
   template <class T>
   const T* data() const {
     check_version();
@@ -125,23 +125,22 @@ struct Slot {
 
 class [[gnu::visibility("hidden")]] Backward;
 
-/// The gradient of one input, asked for inside a backward function. False when nobody wants it.
+/// The gradient of one input, requested by a backward function. False if it is not needed.
 class GradRef {
  public:
-  explicit operator bool() const noexcept { return edge_ != nullptr; }  ///< whether it is wanted
-  /// The buffer that the gradient goes into, of the input's shape; possibly strided. It must be written
-  /// wholly before another gradient is asked for (one leaf may be several inputs).
+  explicit operator bool() const noexcept { return edge_ != nullptr; }  ///< whether it is needed
+  /// The buffer for the gradient, of the input's shape, possibly strided. It must be written completely
+  /// before another gradient is requested, since one leaf may be several inputs.
   Slot slot();
-  /// The same for an elementwise gradient, with the dy that the backward function was called with, after it
-  /// was last read for another input: `to` may be dy itself (with beta 0) where nobody else holds it, so
-  /// element i of dy must be read before element i is written.
+  /// The buffer for an elementwise gradient. `dy` is the argument of the backward function, which must not
+  /// read it for another input afterwards: `to` may be dy itself (with beta 0) if nothing else refers to it,
+  /// so element i of dy must be read before element i is written.
   Slot in_place_slot(const Tensor& dy);
-  /// The same as slot() with zeros in it where it was new: for scatters, which add.
+  /// Like slot(), but zero-filled if new; for scatters, which add.
   Tensor zeroed();
-  /// Hands a tensor over as (part of) the gradient; it is shared where possible and never changed. Shape must
-  /// be the input's.
+  /// Adds a tensor of the input's shape to the gradient. It is shared where possible and never modified.
   void give(const Tensor& gradient);
-  /// The same for a tensor that nobody else holds: a leaf without a gradient takes it over without a copy.
+  /// The same for a tensor that nothing else refers to: a leaf without a gradient adopts it without copying.
   void give(Tensor&& gradient);
   const Shape& shape() const;
   DType dtype() const;
@@ -153,7 +152,7 @@ class GradRef {
   Backward* pass_;
 };
 
-/// The gradients of the outputs of an op with several: undefined where none arrived.
+/// The gradients of the outputs of an op that has several.
 class Outputs {
  public:
   explicit Outputs(Node& node) noexcept : node_(node) {}  ///< of a node that runs
@@ -173,7 +172,7 @@ class Grads {
   GradRef operator[](int i) const;
   /// The gradients that arrived, for ops with several outputs.
   Outputs outputs() const noexcept { return Outputs(node_); }
-  /// Whether the graph will be run again: only without that may a backward function use up what it kept.
+  /// Whether the graph may be run again. If not, a backward function may reuse the memory of what it saved.
   bool keeps_graph() const noexcept;
 
  private:
@@ -181,7 +180,7 @@ class Grads {
   Backward* pass_;
 };
 
-/// A reference to a tensor in a list of inputs; saves the count.
+/// A reference to a tensor in a list of inputs; avoids a reference count.
 struct TensorRef {
   TensorRef(const Tensor& t) noexcept : tensor(&t) {}  ///< of a tensor that lives longer
   const Tensor* tensor;                                ///< not owned
@@ -200,8 +199,8 @@ class Inputs {
   std::span<const TensorRef> list_;
 };
 
-/// True when an op on these inputs must be recorded: recording is on and one of them has or wants a gradient.
-/// Undefined tensors are allowed and want nothing.
+/// True if an op on these inputs must be recorded: recording is enabled and one of them requires a gradient.
+/// Undefined tensors are allowed and ignored.
 inline bool is_recording(Inputs inputs) noexcept {
   if (!detail::thread_modes.recording) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -216,12 +215,12 @@ struct NodeLayout {
   std::size_t lambda_offset;
   std::size_t bytes;
 };
-/// A node as if released: without a lambda, until attach().
+/// A node without a lambda, in the released state until attach().
 Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
                   void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept);
 /// The gradient of the one output of a node that runs.
 const Tensor& only_gradient(Node& node) noexcept;
-/// Makes the outputs those of a node whose lambda is in place.
+/// Makes `outputs` the results of a node whose lambda has been constructed.
 void attach(Ref<Node> node, std::span<Tensor> outputs) noexcept;
 void watch(const char* name, std::span<const Tensor> outputs);
 
@@ -246,10 +245,10 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 
 }  // namespace detail
 
-/// Makes y the result of an op: when one of the inputs wants a gradient, keeps `backward(const Tensor& dy,
-/// Grads& d)`. y must be fresh (made by the op; one with a gradient is an error), and `backward` must not
-/// hold a recorded tensor: use Saved. dy may have any strides, even those of an expanded tensor. Returns y.
-/// Undefined inputs are allowed (an absent bias) and never asked for.
+/// Records y as the result of an op: if one of the inputs requires a gradient, stores `backward(const Tensor&
+/// dy, Grads& d)`. y must be a new tensor created by the op; one that has a gradient is an error. `backward`
+/// must not capture a recorded tensor: use Saved. dy may have any strides, even those of an expanded tensor.
+/// Undefined inputs (an absent bias) are allowed and get no gradient. Returns y.
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
@@ -258,7 +257,8 @@ Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   return y;
 }
 
-/// The result of an op whose caller has found that nothing is to be recorded (and spared itself the saving).
+/// Returns the result of an op that need not be recorded, for callers that tested is_recording to avoid
+/// saving tensors.
 inline Tensor unrecorded(const char* name, Tensor y) {
   if (detail::thread_modes.watching()) [[unlikely]]
     detail::watch(name, std::span(&y, 1));
@@ -281,9 +281,10 @@ struct BackwardOptions {
 };
 
 /// Accumulates Σ_k d(root_k)/d(leaf) · gradient_k into every leaf's grad(). An undefined gradient means 1 and
-/// needs a root of one element. Iterative, in an order fixed by the graph, without denormal numbers. A hook
-/// or backward function that throws leaves the leaves that were touched without a gradient; without `keep`,
-/// what ran until then cannot run again. Throws when a root has no history or was run before without `keep`.
+/// requires a root of one element. Not recursive; the order is determined by the graph, and denormals are
+/// flushed to zero. If a hook or backward function throws, the leaves reached so far are left without a
+/// gradient, and without `keep` the nodes that have run cannot run again. Throws if a root has no history or
+/// was already run without `keep`.
 void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options = {});
 void backward(const Tensor& root, BackwardOptions options = {});
 

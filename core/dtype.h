@@ -13,7 +13,7 @@
 
 namespace rill {
 
-/// The element types that tensors have.
+/// The element types of tensors.
 enum class DType : std::uint8_t { float32, float64, int64, boolean };
 using enum DType;
 
@@ -120,8 +120,8 @@ inline void check_same_dtype(const char* op, DType a, DType b) {
     detail::fail_dtypes(op, a, b);
 }
 
-/// x as a To. Of a real number that an integer type cannot hold, NaN too, this makes the type's smallest,
-/// where C++ leaves the result open.
+/// x converted to To. A floating-point value that an integer type cannot represent, including NaN, becomes
+/// the type's smallest value, where C++ leaves the behavior undefined.
 template <class To, class From>
 constexpr To convert(From x) noexcept {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
@@ -133,7 +133,7 @@ constexpr To convert(From x) noexcept {
   }
 }
 
-/// Throws "op: 0.5 is no value of int64" unless `dtype` holds the number; a floating dtype rounds it.
+/// Throws "op: 0.5 is no value of int64" unless `dtype` can represent the value; a floating dtype rounds it.
 inline void check_holds(const char* op, double value, DType dtype) {
   const bool holds = is_floating(dtype) || (std::trunc(value) == value && value >= -0x1p63 && value < 0x1p63);
   check(holds, "{}: {} is no value of {}", op, value, name(dtype));

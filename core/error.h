@@ -1,7 +1,7 @@
-/// The one exception of rill and the checks that throw it.
+/// The exception type of rill and the checks that throw it.
 ///
-/// A check names the operation, states the fact with its values and says the remedy:
-/// `check(a.size(1) == b.size(0), "matmul: inner sizes {} and {} differ; transpose one side", …)`.
+/// A message names the operation, states the fact with its values and gives the remedy: `check(a.size(1) ==
+/// b.size(0), "matmul: inner sizes {} and {} differ; transpose one side", …)`.
 #pragma once
 
 #include <stdexcept>
@@ -21,8 +21,8 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-// Debug containers have another layout: a program that sets the macro where the library did not, or the other
-// way round, would misread what it is handed. It does not link instead, and the undefined symbol says why.
+// Debug containers have a different layout: if only the program or only the library defined the macro, one
+// would misread the other's objects. Such a program fails to link, and the undefined symbol says why.
 #ifdef _GLIBCXX_DEBUG
 extern const char rill_was_built_with_GLIBCXX_DEBUG;
 [[gnu::used]] inline const char* const needs_glibcxx_debug = &rill_was_built_with_GLIBCXX_DEBUG;
@@ -44,8 +44,8 @@ template <class... A>
   detail::throw_error(format, fmt::make_format_args(args...));
 }
 
-/// Throws Error with the formatted message unless `ok`. A passing check costs one test: nothing is formatted.
-/// The arguments themselves are evaluated either way, so they should be plain accessors.
+/// Throws Error with the formatted message unless `ok`. A passing check costs one branch and formats nothing.
+/// The arguments are evaluated either way, so they should be cheap.
 template <class... A>
 [[gnu::always_inline]] inline void check(bool ok, fmt::format_string<A...> format, A&&... args) {
   if (!ok) [[unlikely]] {

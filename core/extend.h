@@ -1,11 +1,11 @@
-/// For those who write fast ops of their own: all that rill's layers are built with.
+/// Building blocks for fast custom ops: everything that rill's own layers use.
 ///
 /// An op checks its arguments, allocates its result, runs kernels on the team of threads, and records its
 /// gradient:
 ///
 ///   checks     `check(condition, "op: fact with {}; remedy", value)` (error.h)
 ///   gradient   `record(name, result, inputs, backward)`; `Saved` keeps a tensor for it (autograd.h)
-///   pointwise  `unary` and `binary` make an op of its two formulas (ops/pointwise.h)
+/// pointwise `unary` and `binary` turn a formula and its derivative into an op (ops/pointwise.h)
 ///   products   `matmul_into` of tensors (ops/matmul_into.h), `gemm` of a `MatrixView` (gemm/gemm.h),
 ///              `packed` for a weight that is used many times (ops/packed_weight.h), `linear` by a weight as
 ///              it is stored (ops/stored_weight.h)
@@ -16,8 +16,8 @@
 ///              dot products and softmax of rows (kernels/reduce.h)
 ///   memory     `memory::Block` is a workspace (memory.h)
 ///
-/// `examples/fast_op.cpp` is a fused op with a kernel, `examples/custom_op.cpp` has the simple forms. core.h
-/// does not include this header.
+/// `examples/fast_op.cpp` is a fused op with a kernel, `examples/custom_op.cpp` shows the simple forms.
+/// core.h does not include this header.
 #pragma once
 
 #include <rill/core/autograd.h>

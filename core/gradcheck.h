@@ -1,4 +1,4 @@
-/// Gradient checking by central differences, for ops, functions and modules of one's own.
+/// Gradient checking by central differences, for custom ops, functions and modules.
 #pragma once
 
 #include <cstddef>
@@ -31,30 +31,30 @@ struct GradcheckReport {
   bool ok = false;        ///< no error above the tolerance
   double worst = 0;       ///< the largest error met
   std::string message;    ///< the worst element: "weight [0, 2] (sliced): analytic 1, numeric 2, error 0.5"
-  std::size_t input = 0;  ///< which input that is an element of
-  Dims index;             ///< and where in it
+  std::size_t input = 0;  ///< the input that contains it
+  Dims index;             ///< its index in that input
   std::int64_t elements = 0;                              ///< gradients compared
   explicit operator bool() const noexcept { return ok; }  ///< ok
 };
 
-/// A function of tensors with one or more results; called many times, must be deterministic.
+/// A function of tensors with one or more results; called many times, so it must be deterministic.
 using GradcheckFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// Compares the gradient of an uneven random projection of f's floating results with central differences, for
 /// every element of every float64 input that requires a gradient. Inputs of integer dtype are passed through.
-/// Throws for float32 inputs, for no input with a gradient and for an f that gives different results for the
-/// same inputs; a wrong gradient is a report with ok = false.
+/// Throws for float32 inputs, if no input requires a gradient, and if f returns different results for the
+/// same inputs. A wrong gradient is reported by ok = false.
 GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 
-/// A leaf that a backward pass gives a gradient, and one of the ops that read it.
+/// A leaf that a backward pass reaches, and one of the ops that read it.
 struct ReachedLeaf {
-  Tensor leaf;     ///< wants a gradient
+  Tensor leaf;     ///< requires a gradient
   std::string op;  ///< the op's name
 };
 
-/// The leaves that a backward pass from the roots would reach, each once. Throws when the graph of a root was
-/// freed by an earlier backward pass; a root without a graph reaches nothing.
+/// The leaves that a backward pass from the roots would reach, each once. Throws if the graph of a root was
+/// freed by an earlier backward pass. A root without a graph reaches none.
 std::vector<ReachedLeaf> reached_leaves(std::span<const Tensor> roots);
 
 }  // namespace rill

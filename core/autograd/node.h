@@ -1,7 +1,7 @@
-/// One recorded op of the autograd graph: where its gradients go, and the function that computes them.
+/// One recorded op of the autograd graph: its edges and the function that computes their gradients.
 ///
-/// A node, its output slots, its edges and the backward lambda lie in one pooled block:
-/// Node | OutputSlot[outputs] | Edge[inputs] | lambda. Users meet it only through `record` (autograd.h).
+/// A node, its output slots, its edges and the backward lambda lie in one pooled block: Node |
+/// OutputSlot[outputs] | Edge[inputs] | lambda. Created by `record` (autograd.h).
 #pragma once
 
 #include <cstddef>
@@ -32,14 +32,14 @@ struct Node : RefCounted {
   std::uint16_t outputs = 0;
   bool released = true;  ///< without lambda: not yet built, or backward has run and dropped it and the edges
   bool running = false;  ///< its hooks or its backward function are being called
-  bool queued = false;   ///< waits in the running backward pass
+  bool queued = false;   ///< is queued in the running backward pass
   bool owned = false;    ///< that pass holds a reference to it
 
   OutputSlot* output_slots() noexcept;
   Edge* edges() noexcept;
   void* lambda() noexcept { return reinterpret_cast<std::byte*>(this) + lambda_at; }
 
-  /// Ends a node and, without recursion, every node that it alone kept alive.
+  /// Destroys a node and, without recursion, every node that only it kept alive.
   static void destroy(Node* node) noexcept;
 };
 

@@ -1,6 +1,6 @@
-/// The one door to matrix products: on the team of threads, by the kernel that suits the sizes.
+/// Matrix products: dispatched to the kernel that suits the sizes and run on the thread team.
 ///
-/// Public, for those who write ops (core/extend.h); ops on tensors use matmul_into (core/ops/matmul_into.h).
+/// Public, for custom ops (core/extend.h); products of tensors are in core/ops/matmul_into.h.
 #pragma once
 
 #include <rill/core/gemm/matrix_view.h>
@@ -9,12 +9,13 @@
 
 namespace rill {
 
-/// C = A B + beta C for A [m, k], B [k, n], C [m, n], any of them transposed. Beta 0 overwrites C whatever it
-/// held. C overlaps neither A nor B.
+/// C = A B + beta C for A [m, k], B [k, n], C [m, n], any of them transposed. Beta 0 overwrites C, whatever
+/// it contained. C must not overlap A or B.
 ///
-/// Large products run on several threads. The result has the same bits for any number of them: work is cut
-/// where the sizes alone say, or by rows or columns whose result does not depend on the cut. Throws Error if
-/// the sizes do not fit or one of them, or a leading dimension, is beyond BLAS (2^31 - 1).
+/// Large products run on several threads. The result is bitwise the same for any number of threads: the work
+/// is partitioned by the sizes alone, or by rows or columns whose result does not depend on the partition.
+/// Throws Error if the sizes do not match, or if a size or leading dimension exceeds the limit of BLAS (2^31
+/// - 1).
 template <class T>
 [[gnu::visibility("default")]] void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta,
                                          MatrixView<T> c);

@@ -1,4 +1,4 @@
-/// A matrix in memory, as products read and write it.
+/// A matrix in memory: the operand of products.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rill {
 
-/// A view of a matrix [rows, columns], which owns nothing.
+/// A non-owning view of a matrix [rows, columns].
 ///
 /// Element (i, j) is data[i · ld + j], or data[j · ld + i] when `transposed`. The leading dimension `ld` is
 /// the distance between rows as they are stored; by default rows follow each other without gaps:
@@ -23,7 +23,7 @@ struct MatrixView {
   std::int64_t ld = columns;  ///< elements from one stored row to the next
   bool transposed = false;    ///< stored [columns, rows]
 
-  /// The same, read-only.
+  /// A read-only view.
   RILL_INLINE operator MatrixView<const T>() const noexcept requires(!std::is_const_v<T>) {
     return {data, rows, columns, ld, transposed};
   }

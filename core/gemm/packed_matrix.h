@@ -1,7 +1,7 @@
 /// A matrix packed once and multiplied many times.
 ///
-/// Public, for those who write ops (core/extend.h). The packed form of a tensor comes from `packed`
-/// (core/ops/packed_weight.h), which keeps it with the tensor.
+/// Public, for custom ops (core/extend.h). The packed form of a tensor comes from `packed`
+/// (core/ops/packed_weight.h), which caches it with the tensor.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@
 
 namespace rill {
 
-/// A matrix [k, n] in the layout of the kernels for few rows, or for AMX; immutable.
+/// A matrix [k, n] in the layout of the kernels for few rows, or of AMX; immutable.
 template <class T>
 class PackedMatrix {
  public:
-  /// Packs b for products of `rows` rows in all, over all threads: few and many have layouts of their own.
+  /// Packs b for products of `rows` rows, counted over all threads: few and many rows use different layouts.
   PackedMatrix(MatrixView<const T> b, std::int64_t rows);
 
   std::int64_t rows() const noexcept { return k_; }     ///< k
   std::int64_t columns() const noexcept { return n_; }  ///< n
 
   /// C [m, n] = A [m, k] · this + beta · C on the calling thread, with A and C not transposed. Beta 0
-  /// overwrites C whatever it held. A row's result does not depend on m. Throws Error if sizes do not fit.
+  /// overwrites C, whatever it contained. The result of a row does not depend on m. Throws Error if the sizes
+  /// do not match.
   void multiply(MatrixView<const T> a, T beta, MatrixView<T> c) const;
 
  private:
@@ -34,8 +35,8 @@ class PackedMatrix {
   std::optional<memory::Block> block_;
 };
 
-/// The row granularity of a float32 product with `rows` rows: as many take as long as one, so a batch is best
-/// split into multiples.
+/// The row granularity of a float32 product with `rows` rows: up to that many rows take as long as one, so a
+/// batch is best split into multiples of it.
 std::int64_t row_granularity(std::int64_t rows) noexcept;
 
 extern template class PackedMatrix<float>;

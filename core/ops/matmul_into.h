@@ -1,6 +1,6 @@
-/// Matrix products into a given tensor, for ops that compute gradients with them.
+/// Matrix products that write into an existing tensor, for backward functions.
 ///
-/// Public, for those who write ops (core/extend.h).
+/// Public, for custom ops (core/extend.h).
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,15 @@
 
 namespace rill {
 
-/// slot.to = slot.beta · slot.to + a b for matrices a [M, K], b [K, N], to [M, N] of any layout and one
-/// floating dtype; shapes must have been checked. Products with a unit stride in each operand need no copy.
+/// slot.to = slot.beta · slot.to + a b for matrices a [M, K], b [K, N], to [M, N] of any layout and the same
+/// floating dtype; shapes are not checked. Operands with a unit stride are not copied.
 void matmul_into(const Slot& slot, const Tensor& a, const Tensor& b);
 
 /// slot.to [N] = slot.beta · slot.to + the column sums of x [M, N].
 void sum_rows_into(const Slot& slot, const Tensor& x);
 
-/// The elements of a matrix t [M, N] of dtype T as products take them, or nothing when its layout is neither
-/// row-major nor column-major and a product needs a copy. With T const for reading; without, the version is
-/// not bumped.
+/// A matrix t [M, N] of dtype T as an operand of gemm, or nullopt if its layout is neither row-major nor
+/// column-major, so that a product needs a copy. A view of non-const T does not bump the version.
 template <class T>
 std::optional<MatrixView<T>> matrix_view(const Tensor& t) noexcept {
   const std::int64_t rows = t.shape()[0], columns = t.shape()[1];

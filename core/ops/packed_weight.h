@@ -1,8 +1,8 @@
 /// Weights packed once and multiplied many times.
 ///
-/// A recurrent layer multiplies by the same matrix at every time step, forward and transposed. BLAS packs it
-/// at every call; a PackedMatrix is packed once and kept with the weight's storage until the weight changes.
-/// Public, for those who write ops (core/extend.h).
+/// A recurrent layer multiplies by the same matrix at every time step, in the forward and, transposed, in the
+/// backward pass. BLAS packs it at every call; a PackedMatrix is packed once and cached with the weight's
+/// storage until the weight changes. Public, for custom ops (core/extend.h).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 namespace rill {
 
 /// The packed form of a matrix w [k, n] of any layout (pass w.t() for the transposed product), for products
-/// of `rows` rows in all. It is kept with w's storage until that changes, so each view of a weight is packed
-/// once. Any thread may ask. Throws Error unless w is a matrix of T.
+/// of `rows` rows in all. It is cached with w's storage until that changes, so each view of a weight is
+/// packed once. May be called from any thread. Throws Error unless w is a matrix of T.
 template <class T>
 [[gnu::visibility("default")]] std::shared_ptr<const PackedMatrix<T>> packed(const Tensor& w,
                                                                              std::int64_t rows);

@@ -1,5 +1,5 @@
-/// Linear maps by a weight in the layout that a layer stores it in. For those who write layers; a weight
-/// [out, in] is multiplied by `linear` of core/ops.h.
+/// Linear maps by a weight in its stored layout. For custom layers; `linear` of core/ops.h takes a weight
+/// [out, in].
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace rill {
 
-/// A weight as it is stored, so that no view of it has to be recorded: [in, out], in which products are
+/// A weight in its stored layout, so that no view of it has to be recorded: [in, out], for which products are
 /// fastest, or [out, in].
 struct StoredWeight {
   Tensor array;            ///< [in, out], or [out, in] if `out_first`
-  bool out_first = false;  ///< the array is [out, in], as where it is shared with an embedding
+  bool out_first = false;  ///< the array is [out, in], as when tied to an embedding
 
   // --- sizes
   std::int64_t in_size() const { return array.size(out_first ? 1 : 0); }
@@ -27,11 +27,11 @@ struct StoredWeight {
   Tensor turned(bool turn) const;
 };
 
-/// x·W + bias: x [.., in], bias [out] or undefined → [.., out]. The same op as `linear` of a weight [out,
-/// in]; the gradient of the weight is written in the layout of its array.
+/// x·W + bias: x [.., in], bias [out] or undefined → [.., out]. The same op as `linear` with a weight [out,
+/// in]; the gradient of the weight has the layout of its array.
 Tensor linear(const Tensor& x, const StoredWeight& weight, const Tensor& bias);
 
-/// linear_cross_entropy, likewise.
+/// linear_cross_entropy with a stored weight.
 Tensor linear_cross_entropy(const Tensor& x, const StoredWeight& weight, const Tensor& bias,
                             const Tensor& target, const CrossEntropyOptions& options = {});
 
