@@ -1,10 +1,9 @@
-/// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
+/// Memory for tensors and graph nodes: a caching allocator of 64-byte-aligned blocks.
 ///
 /// Blocks of up to 256 KiB come from free lists of the calling thread, one per size class. Larger ones are
-/// whole pages of reserved addresses, shared by all threads: free neighbours coalesce, and a request takes
-/// the lowest that are long enough. Under AddressSanitizer every block comes from the system, so that use
-/// after free is seen. Debug builds fill new blocks with bytes that read as NaN. Any thread may call any
-/// function.
+/// whole pages of a reserved address range, shared by all threads: adjacent free blocks are merged, and an
+/// allocation takes the lowest addresses that fit. Under AddressSanitizer every block comes from the system,
+/// so that use after free is detected. Debug builds fill new blocks with NaN. All functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +13,13 @@
 
 namespace rill::memory {
 
-/// Bytes of the process in blocks of `allocate`.
+/// Bytes in blocks of `allocate`, of the whole process.
 struct Stats {
-  std::int64_t live_bytes;          ///< handed out and not yet returned
-  std::int64_t cached_bytes;        ///< returned and kept for reuse
+  std::int64_t live_bytes;          ///< allocated and not yet freed
+  std::int64_t cached_bytes;        ///< freed and kept for reuse
   std::int64_t system_bytes;        ///< taken from the system: live + cached
   std::int64_t peak_system_bytes;   ///< high-water mark of `system_bytes`
-  std::int64_t system_allocations;  ///< times the system gave more memory; steady when steps are alike
+  std::int64_t system_allocations;  ///< requests to the system; constant in a steady state
 };
 
 /// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
@@ -28,7 +27,7 @@ void* allocate(std::size_t bytes);
 /// Returns a block of `allocate(bytes)`; the same `bytes` must be given.
 void deallocate(void* block, std::size_t bytes) noexcept;
 
-/// A block for the time that this lives.
+/// A block that is freed by the destructor.
 class Block {
  public:
   /// Allocates; throws rill::Error when the system has no memory.
@@ -44,12 +43,13 @@ class Block {
   void* data_;
 };
 
-/// The figures of now, all threads counted.
+/// Current statistics, over all threads.
 Stats stats() noexcept;
-/// Gives free large blocks and the calling thread's free lists back to the system, and with the GNU C library
-/// what else the process has freed.
+/// Returns free large blocks and the calling thread's free lists to the system; with the GNU C library, also
+/// the free memory of malloc.
 void trim() noexcept;
-/// The most bytes of large blocks kept free (default 4 GiB); what is above is given back at once.
+/// Limit on the free bytes kept in large blocks (default 4 GiB); memory beyond it is returned to the system
+/// at once.
 void set_cache_limit(std::int64_t bytes) noexcept;
 
 }  // namespace rill::memory

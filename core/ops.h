@@ -1,10 +1,10 @@
 /// The catalogue of differentiable ops.
 ///
-/// Conventions. x, a and b are float32 or float64 tensors of any layout, unless said otherwise; all operands
-/// of an op have one dtype (no promotion; use `.to`). Operands of pointwise ops broadcast by NumPy's rule.
-/// `dim` counts from the end when negative. Sizes of 0 are allowed. Results are new contiguous tensors unless
-/// the op is a view. Names, options and formulas are PyTorch's. Every op throws rill::Error "op: fact with
-/// values; remedy" for shapes, dtypes or indices that do not fit.
+/// Conventions: x, a and b are float32 or float64 tensors of any layout, unless stated otherwise; all
+/// operands of an op have the same dtype (no promotion; use `.to`). Operands of pointwise ops broadcast by
+/// NumPy's rules. A negative `dim` counts from the end. Sizes of 0 are allowed. Results are new contiguous
+/// tensors unless the op is a view. Names, options and formulas are PyTorch's. Every op throws rill::Error
+/// "op: fact with values; remedy" for invalid shapes, dtypes or indices.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ Tensor sub(const Tensor& a, const Tensor& b);  ///< a - b
 Tensor mul(const Tensor& a, const Tensor& b);  ///< a · b
 Tensor div(const Tensor& a, const Tensor& b);  ///< a / b
 Tensor pow(const Tensor& a, const Tensor& b);  ///< a^b; at a = 0 the gradient of b is 0 for b >= 0
-/// max(a, b); NaN where either is NaN. A tie gives half of the gradient to each operand.
+/// max(a, b); NaN where either is NaN. Where they are equal, each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 /// min(a, b); NaN and ties as in maximum.
 Tensor minimum(const Tensor& a, const Tensor& b);
 
-// The same with a scalar, which is a constant and takes the tensor's dtype.
+// With a scalar, which is a constant of the tensor's dtype.
 Tensor add(const Tensor& a, double b);         ///< a + b
 Tensor sub(const Tensor& a, double b);         ///< a - b
 Tensor sub(double a, const Tensor& b);         ///< a - b
@@ -78,16 +78,17 @@ enum class Approximate : std::uint8_t { none, tanh };
 Tensor gelu(const Tensor& x, Approximate approximate = Approximate::none);  ///< x · Φ(x)
 /// log(1 + e^{βx}) / β, and x where βx > threshold; β > 0.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
-/// min(max(x, lo), hi); at least one bound. The gradient is 1 within the bounds, themselves included, else 0.
+/// min(max(x, lo), hi) with at least one bound. The gradient is 1 within the bounds, inclusive, else 0.
 Tensor clamp(const Tensor& x, std::optional<double> lo, std::optional<double> hi);
 inline Tensor operator-(const Tensor& x) { return neg(x); }  ///< neg(x)
 
-// --- choice and comparison (ops/compare.cpp)
-/// mask ? a : b, all broadcast; mask boolean, a and b of any one dtype. Differentiable for floating ones.
+// // --- selection and comparison (ops/compare.cpp)
+/// mask ? a : b, all broadcast; mask boolean, a and b of the same dtype, any. Differentiable if that is
+/// floating.
 ///
-/// The branch not chosen gets gradient 0, but its own backward pass may make NaN of that (0 · ∞). Keep the
-/// argument of that branch in its domain by `clamp`: where(x <= 0, exp(x), 1 + x) has gradient NaN at x = 100
-/// in float32 (as in PyTorch), and
+/// The branch not selected gets gradient 0, but the backward function of its own ops may turn that into NaN
+/// (0 · ∞). Keep the argument of that branch in its domain with `clamp`: where(x <= 0, exp(x), 1 + x) has
+/// gradient NaN at x = 100 in float32 (as in PyTorch), and
 ///
 ///   where(le(x, 0), exp(clamp(x, {}, 0)), 1 + x)
 ///
@@ -96,8 +97,8 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 /// value where mask (boolean, broadcast to x) is true, else x. Filled elements get gradient 0.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
-// Boolean results; operands of any one dtype, broadcast. Not differentiable. A scalar is compared in the
-// tensor's dtype when that is floating, exactly otherwise.
+// Boolean results; operands of the same dtype, any, broadcast. Not differentiable. A scalar is compared in
+// the tensor's dtype if that is floating, exactly otherwise.
 Tensor eq(const Tensor& a, const Tensor& b);  ///< a == b
 Tensor ne(const Tensor& a, const Tensor& b);  ///< a != b
 Tensor lt(const Tensor& a, const Tensor& b);  ///< a < b
@@ -128,7 +129,8 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
 Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step = 1);
 /// Entry `index` along dim; the dimension is dropped.
 Tensor select(const Tensor& x, std::int64_t dim, std::int64_t index);
-/// Repeats dimensions of size 1 without copying; -1 keeps a size. The gradient is the sum over the repeats.
+/// Expands dimensions of size 1 without copying; -1 keeps a size. The gradient is the sum over the expanded
+/// dimensions.
 Tensor expand(const Tensor& x, const Shape& shape);
 /// Drops dimension dim when its size is 1.
 Tensor squeeze(const Tensor& x, std::int64_t dim);
@@ -152,12 +154,12 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim = 0);
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t dim = 0);
 /// Reverses the order along dims.
 Tensor flip(const Tensor& x, const Dims& dims);
-/// Tiles x repeats[d] times along dimension d; more counts than dimensions add leading ones.
+/// Tiles x repeats[d] times along dimension d; extra counts add leading dimensions.
 Tensor repeat(const Tensor& x, const Dims& repeats);
 /// The lower triangles of matrices [.., M, N]: 0 where j - i > diagonal.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-/// Converts between dtypes: floating to int64 truncates (NaN and what int64 cannot hold become its smallest),
-/// to boolean is x != 0. Differentiable between floating ones.
+/// Converts between dtypes: floating to int64 truncates (NaN and values out of range become the smallest
+/// int64), to boolean is x != 0. Differentiable between floating dtypes.
 Tensor to(const Tensor& x, DType dtype);
 
 // --- products (ops/matmul.cpp)
@@ -172,22 +174,22 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, double beta = 1,
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 
 // --- reductions (ops/reduce.cpp, ops/extremes.cpp, ops/topk.cpp)
-// They run over `dims` (empty: all); keepdim leaves sizes of 1. The order of summation depends on the sizes
+// Over `dims` (empty: all); keepdim keeps them with size 1. The order of summation depends on the sizes
 // alone, and the error does not grow with the number of elements (docs/numerics.md).
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);   ///< Σ x; 0 over nothing
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< Σ x / n; NaN over nothing
 Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  ///< Π x; 1 over nothing
 /// Σ (x - mean)² / max(n - correction, 0).
 Tensor var(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
-/// √var; gradient 0 where it is 0. PyTorch's `std`: a function of that name could not be called after
-/// `using namespace rill`, since `std` alone would name the namespace too.
+/// √var; gradient 0 where it is 0. PyTorch's `std`; a function of that name would be ambiguous with the
+/// namespace after `using namespace rill`.
 Tensor stddev(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
 /// log Σ e^x, stable; -infinity over nothing, with gradient 0 where the result is -infinity.
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
-/// (Σ |x|^p)^(1/p); p = 0 counts the elements that are not 0, ±infinity gives the extreme |x|. Gradient 0
-/// where the norm is 0.
+/// (Σ |x|^p)^(1/p); p = 0 counts the nonzero elements, ±infinity gives the largest or smallest |x|. Gradient
+/// 0 where the norm is 0.
 Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false);
-/// The largest element; NaN wins, ties share the gradient evenly. Throws over nothing.
+/// The largest element; NaN propagates, and equal elements share the gradient evenly. Throws for no elements.
 Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// The smallest element, likewise.
 Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
@@ -196,24 +198,24 @@ struct ValuesAndIndices {
   Tensor values;   ///< differentiable
   Tensor indices;  ///< int64
 };
-/// The largest element along dim and the index of the first one; the gradient goes to that element. NaN wins.
+/// The largest element along dim and the index of its first occurrence, which gets the gradient. NaN
+/// propagates.
 ValuesAndIndices max(const Tensor& x, std::int64_t dim, bool keepdim = false);
 /// The smallest element along dim, likewise.
 ValuesAndIndices min(const Tensor& x, std::int64_t dim, bool keepdim = false);
-/// The index along dim of the largest element, the first of equals: int64. NaN wins.
+/// The index along dim of the first occurrence of the largest element, int64. NaN counts as the largest.
 Tensor argmax(const Tensor& x, std::int64_t dim, bool keepdim = false);
 /// The index along dim of the smallest element, likewise.
 Tensor argmin(const Tensor& x, std::int64_t dim, bool keepdim = false);
 Tensor argmax(const Tensor& x);  ///< index in the flattened tensor
 Tensor argmin(const Tensor& x);  ///< index in the flattened tensor
 /// The k largest (or smallest) elements along dim, sorted, and their indices: the shape of x with size k in
-/// dim. Of equal ones the lower index comes first and is chosen first. NaN counts as the largest. The
-/// gradient goes to the chosen elements. Throws for k outside 0..size; a scalar counts as one entry, of which
-/// k must be 1.
+/// dim. Of equal elements the lower index comes first. NaN counts as the largest. The selected elements get
+/// the gradient. Throws for k outside 0..size; for a scalar k must be 1.
 ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t dim = -1, bool largest = true);
 /// y[i] = Σ_{k <= i} x[k] along dim.
 Tensor cumsum(const Tensor& x, std::int64_t dim);
-/// Sums x over the dimensions that broadcasting added to `shape` or stretched: the inverse of expand.
+/// Sums x over the dimensions that broadcasting added to `shape` or expanded: the adjoint of expand.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 
 // --- softmax (ops/softmax.cpp)
@@ -229,17 +231,17 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
 /// out[i][j] = x[index[i][j]][j] for dim 0, likewise for others. index has the rank of x and at most its
 /// sizes outside dim.
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
-/// x with source added at the entries index [N] along dim; an index may repeat.
+/// x with `source` added to the entries index [N] along dim; an index may repeat.
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source);
 /// The elements where mask (boolean, broadcast) is true, in row-major order: [count].
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 // --- dropout (ops/dropout.cpp)
-/// Names the random mask of one call of dropout: a seed, a stream of it, and the number of the call.
+/// Identifies the random mask of one dropout call: a seed, one of its streams, and the index of the call.
 struct DropoutKey {
   std::uint64_t seed = 0;    ///< of the generator
   std::uint64_t stream = 0;  ///< one for each layer
-  std::uint64_t call = 0;    ///< counts up
+  std::uint64_t call = 0;    ///< incremented by each call
 };
 /// Zeroes each element with probability p in 0..1 and scales the others by 1 / (1 - p). The mask at element i
 /// depends on (seed, stream, call, i) alone.
@@ -257,26 +259,25 @@ enum class Reduction : std::uint8_t { none, mean, sum };
 /// Options of cross_entropy.
 struct CrossEntropyOptions {
   Tensor weight = {};                               ///< per class [C], constant
-  std::optional<std::int64_t> ignore_index = -100;  ///< targets that do not count; nullopt: all count
+  std::optional<std::int64_t> ignore_index = -100;  ///< targets that are ignored; nullopt: none
   double label_smoothing = 0;                       ///< in 0..1
-  Reduction reduction = Reduction::mean;            ///< mean divides by the weight of the targets that count
+  Reduction reduction = Reduction::mean;            ///< mean divides by the sum of the weights of the targets
 };
 /// -log softmax(x)[target]: scores x [N, C], [C] or [N, C, d1, …]; target int64 [N], [] or [N, d1, …], or
-/// class probabilities of x's shape. A mean over targets whose weights add up to 0 is NaN, as in PyTorch,
-/// with gradient 0.
+/// class probabilities of x's shape. A mean whose weights add up to 0 is NaN, as in PyTorch, with gradient 0.
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options = {});
 /// Options of nll_loss, as in CrossEntropyOptions.
 struct NllLossOptions {
   Tensor weight = {};                               ///< per class [C], constant
-  std::optional<std::int64_t> ignore_index = -100;  ///< targets that do not count; nullopt: all count
-  Reduction reduction = Reduction::mean;            ///< mean divides by the weight of the targets that count
+  std::optional<std::int64_t> ignore_index = -100;  ///< targets that are ignored; nullopt: none
+  Reduction reduction = Reduction::mean;            ///< mean divides by the sum of the weights of the targets
 };
 /// -x[target] for log-probabilities x [N, C], [C] or [N, C, d1, …]; target and mean as in cross_entropy.
 Tensor nll_loss(const Tensor& x, const Tensor& target, const NllLossOptions& options = {});
-/// cross_entropy(linear(x, weight, bias), target) in blocks of rows: the scores [N, V] never exist at once,
-/// and the gradients are computed in the forward pass (and kept: one dW). Rows that do not count cost
-/// nothing. x [N, in], weight [V, in] of any layout, bias [V] or undefined, target [N]. With Reduction::none
-/// the scores are held.
+/// cross_entropy(linear(x, weight, bias), target) in blocks of rows: the scores [N, V] are never materialized
+/// as a whole, and the gradients are computed in the forward pass and kept. Ignored rows cost nothing. x [N,
+/// in], weight [V, in] of any layout, bias [V] or undefined, target [N]. With Reduction::none the scores are
+/// materialized.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& target,
                             const CrossEntropyOptions& options = {});
 /// (x - target)²; x and target of one shape.

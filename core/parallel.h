@@ -1,8 +1,8 @@
-/// The process's one team of threads, and parallel_for, which runs loops on it.
+/// The thread team of the process, and parallel_for, which runs loops on it.
 ///
-/// The team starts at the first loop that is worth it and ends with the process. Its workers block all
-/// signals but those that a thread raises itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, …) and SIGPROF. If the
-/// system does not grant all threads, those that there are do the work. A forked child has a team of its own.
+/// The team starts at the first loop large enough for it and ends with the process. Its workers block all
+/// signals except those that a thread raises itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, …) and SIGPROF. If the
+/// system cannot create all threads, the others do the work. A forked child starts its own team.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace rill {
 
-/// The most threads that work on one operation, the calling one included.
+/// The maximum number of threads per operation, including the calling one.
 ///
-/// That is the last `set_num_threads`, else RILL_NUM_THREADS, else OMP_NUM_THREADS, else what the process may
-/// use: the processors of its affinity mask, within its cgroup's quota. Throws Error if RILL_NUM_THREADS is
-/// not in 1..1024.
+/// Set by `set_num_threads`, else by RILL_NUM_THREADS, else by OMP_NUM_THREADS; the default is the number of
+/// processors in the affinity mask, limited by the cgroup's quota. Throws Error if RILL_NUM_THREADS is not in
+/// 1..1024.
 int num_threads();
 
 /// Sets the number of threads, 1..1024; throws Error otherwise. Takes effect at the next parallel operation.
@@ -27,14 +27,13 @@ namespace detail {
 
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-/// State that NoGrad, DetectAnomaly and RecordObserver set on a thread. A parallel_for hands it to its
-/// helpers.
+/// Per-thread state set by NoGrad, DetectAnomaly and RecordObserver. parallel_for passes it to the workers.
 struct ThreadModes {
   bool recording = true;
   bool anomaly = false;   ///< results and gradients are checked
-  bool observed = false;  ///< a RecordObserver lives on this very thread; not handed on
+  bool observed = false;  ///< a RecordObserver is active on this thread; not passed to workers
 
-  /// Whether `record` takes the slow way.
+  /// Whether `record` takes the slow path.
   bool watching() const noexcept { return anomaly || observed; }
 };
 extern constinit thread_local ThreadModes thread_modes;
@@ -49,14 +48,14 @@ void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* c
 
 }  // namespace detail
 
-/// Calls `f(begin, end)` for disjoint chunks that together are [0, n), on several threads if that may pay.
+/// Calls `f(begin, end)` for disjoint chunks that cover [0, n), on several threads if n is large enough.
 ///
-/// A chunk has at least `grain` elements (the last may have fewer): choose it so that a chunk is worth some
-/// 10 microseconds. There is one call, on this thread, if n <= grain, if there is one thread, or inside
-/// another parallel_for. Chunk bounds depend on the number of threads, so f must compute each element the
-/// same way wherever they fall. NoGrad, DetectAnomaly and FlushDenormals of the calling thread hold in all
-/// chunks. The first exception that f throws is thrown here after all threads have stopped. Threads claim
-/// chunks as they come: one that gets no processor delays only the chunk it holds.
+/// A chunk has at least `grain` elements (the last may have fewer); choose it so that a chunk takes about 10
+/// microseconds. There is a single call, on this thread, if n <= grain, if there is only one thread, or
+/// inside another parallel_for. Chunk bounds depend on the number of threads, so f must compute each element
+/// the same way wherever they fall. NoGrad, DetectAnomaly and FlushDenormals of the calling thread apply to
+/// all chunks. The first exception thrown by f is rethrown here after all threads have stopped. Threads claim
+/// chunks dynamically, so a thread that is descheduled delays only its current chunk.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   if (n <= 0) return;
@@ -71,9 +70,9 @@ void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   detail::run_parallel(n, grain, body, const_cast<std::remove_const_t<Function>*>(std::addressof(f)));
 }
 
-/// While it lives, this thread and the chunks of its parallel_for read and write denormals as zero: they cost
-/// a hundred times a normal operation and contribute nothing in training. The previous mode comes back at the
-/// end. Does nothing on processors other than x86-64 and arm64.
+/// Until the end of the scope, this thread and the chunks of its parallel_for treat denormals as zero: an
+/// operation on one costs about a hundred times as much, and they contribute nothing in training. The
+/// destructor restores the previous mode. No effect on processors other than x86-64 and arm64.
 class FlushDenormals {
  public:
   FlushDenormals() noexcept;

@@ -1,8 +1,8 @@
 /// Random numbers that are the same on every compiler, processor and number of threads.
 ///
 /// The generator is counter-based (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2,
-/// 3", SC 2011): number i is a function of (seed, stream, i), so there is no state to share and any part of a
-/// sequence can be computed alone.
+/// 3", SC 2011): number i is a function of (seed, stream, i), so there is no shared state and any part of a
+/// sequence can be computed independently.
 #pragma once
 
 #include <array>
@@ -18,20 +18,20 @@ namespace rill {
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) noexcept;
 
-/// Everything an Rng is: enough to save and resume it.
+/// The complete state of an Rng, for saving and resuming.
 struct RngState {
   std::uint64_t seed = 0;     ///< key of the generator
   std::uint64_t stream = 0;   ///< which of the seed's sequences
-  std::uint64_t counter = 0;  ///< How many 64-bit draws have been made.
+  std::uint64_t counter = 0;  ///< number of 64-bit draws so far
 
-  /// Equal states give equal numbers.
+  /// Equal states produce equal sequences.
   friend bool operator==(const RngState&, const RngState&) = default;
 };
 
-/// A sequence of random numbers. A copy has the same position: it repeats what the original will give.
+/// A sequence of random numbers. A copy produces the same numbers as the original from that point on.
 class Rng {
  public:
-  /// At the beginning of a seed's stream.
+  /// Starts at the beginning of a seed's stream.
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) noexcept : state_{seed, stream, 0} {}
 
   /// 64 random bits: one draw.
@@ -55,7 +55,7 @@ class Rng {
   /// A random order of 0..n-1. Throws Error if n is negative.
   std::vector<std::int64_t> permutation(std::int64_t n);
 
-  /// Puts a random-access range in random order, all orders alike.
+  /// Shuffles a random-access range uniformly.
   template <class Range>
   void shuffle(Range& range) {
     for (std::size_t i = range.size(); i > 1; --i) {
@@ -64,15 +64,15 @@ class Rng {
     }
   }
 
-  /// n numbers uniform in [lo, hi): n draws. Throws Error unless lo <= hi, both finite, and hi - lo too.
+  /// n values uniform in [lo, hi): n draws. Throws Error unless lo <= hi, both finite, and hi - lo too.
   template <class T>
   void fill_uniform(T* to, std::int64_t n, double lo, double hi);
 
-  /// n numbers as mean + std * normal(): two draws each. Throws Error if std is negative or not finite.
+  /// n values mean + std * normal(): two draws each. Throws Error if std is negative or not finite.
   template <class T>
   void fill_normal(T* to, std::int64_t n, double mean, double std);
 
-  /// State to save, for set_state().
+  /// The state, for set_state().
   const RngState& state() const noexcept { return state_; }
   /// Continues from a saved state.
   void set_state(const RngState& state) noexcept {
@@ -90,8 +90,8 @@ class Rng {
 
 /// A dropout mask: out[i - begin] = `scale` with probability `keep_probability`, else 0; i in [begin, end).
 ///
-/// Element i depends on (seed, stream, call, i) alone: parts may be computed by any thread in any order. The
-/// probability is rounded to a multiple of 2^-32. `begin` must not be negative.
+/// Element i depends on (seed, stream, call, i) alone, so parts can be computed by any thread in any order.
+/// The probability is rounded to a multiple of 2^-32. `begin` must not be negative.
 template <class T>
 [[gnu::visibility("default")]] void bernoulli_mask(std::uint64_t seed, std::uint64_t stream,
                                                    std::uint64_t call, std::int64_t begin, std::int64_t end,

@@ -13,20 +13,20 @@
 
 namespace rill {
 
-/// Up to `max_rank` integers, one for each dimension; a value without heap memory. Access is checked.
+/// Up to `max_rank` integers, one for each dimension, stored inline. Access is checked.
 class Dims {
  public:
   static constexpr int max_rank = 8;  ///< most dimensions of a tensor
 
   Dims() = default;
-  // --- from a list; throws for more than max_rank
+  // // --- from a list; throws if it is longer than max_rank
   Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
-  /// The same of a span.
+  /// From a span.
   explicit Dims(std::span<const std::int64_t> values) {
     check(values.size() <= max_rank, "shape: {} dimensions; the most is {}", values.size(), max_rank);
     for (std::int64_t v : values) values_[static_cast<std::size_t>(rank_++)] = v;
   }
-  /// `value` repeated `rank` times.
+  /// `rank` entries equal to `value`.
   static Dims filled(int rank, std::int64_t value) {
     check(rank >= 0 && rank <= max_rank, "shape: {} dimensions; the most is {}", rank, max_rank);
     Dims d;
@@ -63,7 +63,7 @@ class Dims {
     --rank_;
   }
 
-  /// Whether all numbers are the same.
+  /// Whether the entries are equal.
   friend bool operator==(const Dims& a, const Dims& b) noexcept {
     if (a.rank_ != b.rank_) return false;
     // Not std::equal: a call of memcmp for these few entries is a tenth of a small op's time.
@@ -87,7 +87,7 @@ class Dims {
 };
 
 using Shape = Dims;    ///< sizes
-using Strides = Dims;  ///< distances between neighbours along each dimension, in elements
+using Strides = Dims;  ///< distances between adjacent elements along each dimension, in elements
 
 /// Product of the sizes; throws when a size is negative or the product does not fit 63 bits.
 std::int64_t numel(const Shape& shape);
@@ -111,12 +111,12 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { retur
 /// Row-major strides: the last dimension has stride 1.
 Strides contiguous_strides(const Shape& shape) noexcept;
 
-/// `dim` counted from the end when negative; throws "op: dimension …" outside -rank … rank - 1, and so for
-/// every dim of rank 0. An op for which a scalar is like a tensor of one element passes max(rank, 1).
+/// A negative `dim` counted from the end; throws "op: dimension …" outside -rank … rank - 1, hence for every
+/// dim if rank is 0. An op that treats a scalar as a tensor of one element passes max(rank, 1).
 int wrap_dim(const char* op, std::int64_t dim, int rank);
 
-/// The shape of a broadcast with b by NumPy's rule: sizes agree from the right or are 1; throws with both
-/// shapes.
+/// The shape of a and b broadcast by NumPy's rules: aligned at the last dimension, sizes are equal or 1.
+/// Throws naming both shapes.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 
 }  // namespace rill

@@ -1,15 +1,14 @@
-/// The tensor: a handle on sizes, strides and shared bytes, with an optional place in the autograd graph.
+/// The tensor: a handle to a shape, strides and shared data, and optionally a node of the autograd graph.
 ///
-/// Copying a Tensor shares it, `clone()` copies the data. Views (reshape, transpose, narrow, …) share the
-/// bytes. float32, float64, int64 and boolean; no implicit promotion. Sizes of 0 work everywhere. The
-/// differentiable ops are free functions in ops.h; the methods here are access, autograd state, views and
-/// in-place changes.
+/// Copying a Tensor copies the handle; `clone()` copies the data. Views (reshape, transpose, narrow, …) share
+/// the data. The dtypes are float32, float64, int64 and boolean, without implicit promotion. Sizes of 0 are
+/// allowed everywhere. The differentiable ops are free functions in ops.h; the methods here are access,
+/// autograd state, views and in-place modification.
 ///
-/// Threads: a Tensor is as safe as a std::shared_ptr. Any number of threads may at once read the same
-/// elements (const access, ops, new views) and copy or drop handles of their own. Whoever writes needs every
-/// other thread to stay away meanwhile: from the storage that all views share for mutable access and in-place
-/// ops, from the tensor for set_requires_grad, set_grad, zero_grad and register_hook, from the handle for an
-/// assignment to it. Backward passes: see autograd.h.
+/// Thread safety: as for std::shared_ptr. Any number of threads may concurrently read the same elements
+/// (const access, ops, new views) and copy or destroy their own handles. Writes need exclusive access: to the
+/// storage, shared by all views, for mutable access and in-place ops; to the tensor for set_requires_grad,
+/// set_grad, zero_grad and register_hook; to the handle for assignment. For backward passes see autograd.h.
 #pragma once
 
 #include <atomic>
@@ -47,9 +46,9 @@ T* raw(const Tensor& t) noexcept;
 /// The object behind a Tensor. Internal: use Tensor.
 struct TensorImpl : RefCounted {
   DType dtype = float32;
-  bool requires_grad = false;  ///< a leaf whose gradient is wanted
+  bool requires_grad = false;  ///< a leaf that requires a gradient
   bool contiguous = true;
-  bool hooked = false;       ///< the gradient of the running backward pass waits for hooks
+  bool hooked = false;       ///< hooks are pending for the gradient of the running backward pass
   std::uint32_t output = 0;  ///< which output of `node` this is
   std::int64_t numel = 0;
   std::int64_t offset = 0;  ///< in elements
@@ -59,7 +58,7 @@ struct TensorImpl : RefCounted {
   Ref<Node> node;  ///< the op that made it, if recorded
   Ref<TensorImpl> grad;
   Hooks* hooks = nullptr;
-  std::atomic<Backward*> pass{nullptr};  ///< of a leaf: the backward pass that owns `grad` until it ends
+  std::atomic<Backward*> pass{nullptr};  ///< of a leaf: the backward pass that currently owns `grad`
 
   static void destroy(TensorImpl* impl) noexcept;
 };
@@ -73,8 +72,8 @@ class Tensor {
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
   ~Tensor() = default;
-  /// Makes this handle one on another tensor. Only of an lvalue: `x.select(0, 0) = y` would change no element
-  /// and does not compile; x.select(0, 0).copy_(y) does.
+  /// Makes this handle refer to another tensor. For lvalues only: `x.select(0, 0) = y`, which would modify no
+  /// element, does not compile; use x.select(0, 0).copy_(y).
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
 
@@ -97,23 +96,23 @@ class Tensor {
     check_type(dtype_of<T>);
     return detail::raw<const T>(*this);
   }
-  /// The first element, for writing. Each call counts as one change of the storage that all its views share:
-  /// it bumps the version, so that a backward pass refuses what an op saved before, and drops the packed form
-  /// that products keep of a weight. Ask for the pointer after the last op that used the tensor and finish
-  /// writing before the next one uses it: a write through an older pointer is seen by neither, so ask again.
+  /// The first element, for writing. Each call counts as one modification of the storage, which all views
+  /// share: it bumps the version, so that a backward pass rejects tensors saved before, and drops the cached
+  /// packed form of a weight. Call it after the last op that used the tensor and finish writing before the
+  /// next one does: writes through an older pointer are not detected.
   template <class T>
   T* mutable_data() {
     check_type(dtype_of<T>);
     impl().storage->bump_version();
     return detail::raw<T>(*this);
   }
-  /// All elements in row-major order, read-only; throws unless the tensor is contiguous.
+  /// All elements in row-major order, read-only; throws if the tensor is not contiguous.
   template <class T>
   std::span<const T> span() const {
     check_contiguous();
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
-  /// The same for writing; each call counts as one change, see mutable_data().
+  /// The same for writing; each call counts as one modification, see mutable_data().
   template <class T>
   std::span<T> mutable_span() {
     check_contiguous();
@@ -130,17 +129,17 @@ class Tensor {
   std::vector<T> to_vector() const;
 
   // --- autograd
-  /// True for a leaf that wants its gradient and for every result computed from one.
+  /// True for a leaf marked by set_requires_grad and for every result computed from one.
   bool requires_grad() const { return impl().node || impl().requires_grad; }
-  /// Marks a leaf: backward() will fill grad(). Only floating dtypes and contiguous tensors; a result of an
-  /// op cannot be marked. → *this.
+  /// Marks a leaf, whose grad() backward() will fill. Throws unless the tensor is contiguous, of a floating
+  /// dtype and not the result of a recorded op. Returns *this.
   Tensor& set_requires_grad(bool wanted = true);
   bool is_leaf() const { return !impl().node; }
   /// The accumulated gradient, contiguous; undefined before the first backward().
   Tensor grad() const;
-  /// Makes a copy of `grad` the gradient; throws unless shape and dtype are this tensor's.
+  /// Sets the gradient to a copy of `grad`; throws unless its shape and dtype are this tensor's.
   void set_grad(const Tensor& grad);
-  /// Forgets the gradient.
+  /// Drops the gradient.
   void zero_grad();
   /// Accumulates d(this)/d(leaf) into every leaf's grad(). Without a gradient the tensor must have one
   /// element.
@@ -149,12 +148,12 @@ class Tensor {
   /// The same data outside the graph.
   Tensor detach() const;
   /// Calls `hook` with this tensor's whole gradient during backward; a defined result replaces the gradient.
-  /// The hook must not change its argument, which others may share, nor run the graph that called it. One
-  /// registered during a pass begins with the next.
+  /// The hook must not modify its argument, which may be shared, nor run the graph that called it. A hook
+  /// registered during a pass is first called in the next.
   ///
-  /// A result drops its hooks when backward has freed its graph, so a hook may hold the tensor it belongs to;
-  /// without a backward pass, or on a leaf, that is a cycle that is never freed: hold detach() instead, which
-  /// shares the data alone.
+  /// A result drops its hooks when backward frees its graph, so a hook may capture its own tensor. Without a
+  /// backward pass, or on a leaf, such a capture is a reference cycle and leaks: capture detach() instead,
+  /// which shares only the data.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
   const char* op_name() const noexcept { return impl_ && impl_->node ? impl_->node->name : ""; }
 
@@ -174,8 +173,8 @@ class Tensor {
   Tensor squeeze(std::int64_t dim) const;
   Tensor unsqueeze(std::int64_t dim) const;
 
-  // --- in place, never recorded: they throw on a tensor with history and, while recording, on a leaf or a
-  // source that wants its gradient → *this
+  // // --- in place, never recorded: they throw for a tensor with history and, while recording is enabled,
+  // for a leaf or a source that requires a gradient; return *this
   Tensor& fill_(double value);
   Tensor& zero_();
   /// Takes the values of `source`, of any dtype, broadcast to this shape.
@@ -205,7 +204,7 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
-/// A shape written in braces or a Shape, e.g. zeros({2, 3}).
+/// Factory functions; the shape may be a braced list, e.g. zeros({2, 3}).
 Tensor empty(const Shape& shape, DType dtype = float32);  ///< uninitialised
 Tensor zeros(const Shape& shape, DType dtype = float32);
 Tensor ones(const Shape& shape, DType dtype = float32);
@@ -230,7 +229,7 @@ concept Elements = requires(const R& r) {
   requires Element<typename decltype(std::span(r))::value_type>;
 };
 
-/// An element in a list in braces, which may be of several types.
+/// An element of a braced list, whose elements may have different types.
 class Literal {
  public:
   template <Element T>
@@ -256,18 +255,18 @@ class Literal {
   DType dtype_ = int64;
 };
 
-/// A tensor with a copy of the elements; T is the C++ type of a dtype.
+/// A tensor with a copy of the elements; T is the C++ type of its dtype.
 template <class T>
 [[gnu::visibility("default")]] Tensor tensor_of(std::span<const T> elements, const Shape& shape);
 Tensor tensor_of(const std::vector<bool>& elements, const Shape& shape);
 
 }  // namespace detail
 
-/// A tensor of `shape` with a copy of the elements in row-major order; throws when the counts differ. Its
-/// dtype is that of the elements, the widest of boolean, int64, float32 and float64 where they are mixed:
+/// A tensor of `shape` with a copy of the elements in row-major order; throws if their number does not match.
+/// The dtype is that of the elements, or the widest of boolean, int64, float32 and float64 if they differ:
 /// tensor({0.0, -INFINITY}) is float64, tensor({1, 2}) int64, tensor<float>({1, 2}) float32.
 Tensor tensor(std::initializer_list<detail::Literal> elements, const Shape& shape);
-/// The same of a range.
+/// From a range.
 template <detail::Elements R>
 Tensor tensor(const R& elements, const Shape& shape) {
   using T = typename decltype(std::span(elements))::value_type;
@@ -279,26 +278,26 @@ Tensor tensor(const R& elements, const Shape& shape) {
     return detail::tensor_of(std::span<const T>(elements), shape);
   }
 }
-/// The same of booleans.
+/// From booleans.
 template <std::same_as<bool> T>
 Tensor tensor(const std::vector<T>& elements, const Shape& shape) {
   return detail::tensor_of(elements, shape);
 }
-/// The same of elements of one type.
+/// From elements of one type.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> elements, const Shape& shape) {
   return tensor(std::span(elements.begin(), elements.size()), shape);
 }
-/// The same with one dimension.
+/// A tensor with one dimension.
 inline Tensor tensor(std::initializer_list<detail::Literal> elements) {
   return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
 }
-/// Likewise, of elements of one type.
+/// One dimension, from elements of one type.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> elements) {
   return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
 }
-/// Likewise, of a range.
+/// One dimension, from a range.
 template <class R>
 requires requires(const R& elements) { tensor(elements, Shape{}); }
 Tensor tensor(const R& elements) {
@@ -308,7 +307,7 @@ Tensor tensor(const R& elements) {
 Tensor scalar(double value, DType dtype = float32);
 
 namespace detail {
-/// A tensor header on `storage`; `contiguous` is worked out from shape and strides.
+/// A tensor that refers to `storage`; `contiguous` follows from shape and strides.
 Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
                  std::int64_t offset);
 template <class T>

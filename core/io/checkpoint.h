@@ -1,5 +1,5 @@
-/// Training that stops and resumes exactly: the state of several objects in one file, saved and loaded as a
-/// whole.
+/// Checkpoints for exactly resumable training: the state of several objects in one file, saved and loaded as
+/// a whole.
 ///
 ///   Checkpoint checkpoint;
 ///   checkpoint.add("model", model).add("optimizer", adam).add("schedule", schedule);
@@ -28,16 +28,16 @@
 
 namespace rill {
 
-/// A type that returns its state as named tensors and takes it back: optimisers, schedules, types of one's
-/// own. load_state throws, and changes nothing, unless the state fits; `check_state(state) const`, if there
-/// is one, throws for the same states.
+/// A type that saves and restores its state as named tensors: optimisers, schedules, user types. load_state
+/// throws, and changes nothing, if the state does not match; `check_state(state) const`, if present, throws
+/// for the same states.
 template <class T>
 concept Stateful = requires(T& object, const T& fixed, const NamedTensors& state) {
   { fixed.state() } -> std::convertible_to<NamedTensors>;
   object.load_state(state);
 };
 
-/// A type with a state dict and counters of random streams, as nn::Module.
+/// A type with a state dict and counters of random streams, such as nn::Module.
 template <class T>
 concept StatefulModule = requires(T& object, const T& fixed, const NamedTensors& state) {
   { fixed.state_dict() } -> std::convertible_to<NamedTensors>;
@@ -55,7 +55,7 @@ class Checkpoint {
   Checkpoint(const Checkpoint&) = delete;
   Checkpoint& operator=(const Checkpoint&) = delete;
 
-  /// Adds an object under a name, which must be new and hold no '/'.
+  /// Adds an object under a name, which must be unique and contain no '/'.
   template <Stateful T>
   Checkpoint& add(std::string_view name, T& object);
   /// Adds a module: its state dict and the counters of its random streams.
@@ -63,20 +63,21 @@ class Checkpoint {
   Checkpoint& add(std::string_view name, T& module);
   /// Adds a generator.
   Checkpoint& add(std::string_view name, Rng& rng);
-  /// Adds an integer, such as the number of the next batch.
+  /// Adds an integer, such as the index of the next batch.
   Checkpoint& add(std::string_view name, std::int64_t& counter);
-  /// Adds a number.
+  /// Adds a floating-point value.
   Checkpoint& add(std::string_view name, double& value);
 
   /// The state of all objects. The tensors share data with the objects.
   NamedTensors state() const;
-  /// Takes back what state() gave. Throws, and changes nothing, unless all of it fits; lists what does not.
+  /// Restores the result of state(). Throws, and changes nothing, unless everything matches; lists the
+  /// mismatches.
   void load_state(const NamedTensors& state);
 
-  /// Writes state() and free text to a file, atomically.
+  /// Writes state() and the metadata to a file, atomically.
   void save(const std::filesystem::path& path, const Metadata& metadata = {}) const;
-  /// Takes back what save() wrote and returns the text. Throws as load_state and load_safetensors, naming the
-  /// file.
+  /// Restores a file written by save() and returns its metadata. Throws like load_state and load_safetensors,
+  /// naming the file.
   Metadata load(const std::filesystem::path& path);
 
  private:
@@ -97,7 +98,7 @@ namespace detail {
 std::vector<Tensor> match_state(std::string_view op, const NamedTensors& wanted, const NamedTensors& given);
 
 using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
-/// A state dict and counters as one state, and the other way round.
+/// A state dict and counters combined into one state, and split again.
 NamedTensors with_counters(NamedTensors state_dict, const Counters& counters);
 std::pair<NamedTensors, Counters> without_counters(const NamedTensors& state);
 

@@ -1,4 +1,4 @@
-/// Files that are never half written.
+/// Atomic file writes and checked reads.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace rill {
 
-/// A file that appears as a whole or not at all.
+/// A file that is written completely or not at all.
 ///
-/// The bytes go to a hidden file in the same folder, which takes the place of the old file at commit(), after
-/// it reached the disk. Without commit() (an exception, a full disk) the old file stays as it was and the
-/// hidden one is removed. A symbolic link stays a link: what it points to is replaced. Every function throws
-/// Error naming the file and the system's reason.
+/// The bytes go to a hidden file in the same folder, which commit() syncs to disk and renames to the target.
+/// Without commit() (an exception, a full disk) the old file remains unchanged and the hidden one is removed.
+/// A symbolic link is preserved; its target is replaced. Every function throws Error naming the file and the
+/// system's reason.
 class AtomicFile {
  public:
-  /// Begins to write; the path must not name a directory, device or pipe.
+  /// Creates the hidden file; the path must not be a directory, device or pipe.
   explicit AtomicFile(const std::filesystem::path& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -30,9 +30,10 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  /// Sends what was written to the disk; for several files that change together, before the first commit().
+  /// Syncs the written bytes to disk; when several files change together, call it for each before the first
+  /// commit().
   void sync();
-  /// Makes what was written the file. Nothing can be written after it.
+  /// Replaces the target. Nothing can be written afterwards.
   void commit();
 
  private:
@@ -43,12 +44,12 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Makes `bytes` the contents of the file `path`, as a whole or not at all (see AtomicFile).
+/// Writes `bytes` as the contents of the file `path`, completely or not at all (see AtomicFile).
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Sends on what was printed to standard output; throws Error when it could not be written (a full disk, a
-/// closed descriptor). For the end of a program: a result that is lost is no success.
+/// Flushes standard output; throws Error if it could not be written (a full disk, a closed descriptor). Call
+/// it at the end of a program, so that lost output is not reported as success.
 void flush_stdout();
 
 /// The contents of a regular file of at most `max_bytes` bytes. Throws Error naming the file: missing,

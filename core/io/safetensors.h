@@ -1,9 +1,8 @@
-/// Named tensors in and out, as safetensors: the files that the tools of PyTorch, NumPy and others read and
-/// write.
+/// Reading and writing named tensors as safetensors files, which PyTorch, NumPy and other tools exchange.
 ///
-/// A file is the length of its header (8 bytes), a JSON header with dtype, shape and place of each tensor,
-/// and the numbers, row-major and little-endian (https://huggingface.co/docs/safetensors). rill knows the
-/// dtypes F32, F64, I64 and BOOL. Files are checked wholly before anything of their size is allocated.
+/// A file is the length of its header (8 bytes), a JSON header with dtype, shape and offsets of each tensor,
+/// and the data, row-major and little-endian (https://huggingface.co/docs/safetensors). rill supports the
+/// dtypes F32, F64, I64 and BOOL. Files are validated before memory of their size is allocated.
 #pragma once
 
 #include <cstddef>
@@ -29,29 +28,28 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 /// Contents of a file.
 struct SafetensorsFile {
   NamedTensors tensors;                         ///< in the order of the header
-  std::map<std::string, std::string> metadata;  ///< free text that came with them
+  std::map<std::string, std::string> metadata;  ///< free text stored with them
 
-  /// The tensor `name`, or null.
+  /// The tensor `name`, or nullptr.
   const Tensor* find(std::string_view name) const noexcept;
-  /// The tensor `name`; throws listing the names there are.
+  /// The tensor `name`; throws listing the existing names.
   const Tensor& at(std::string_view name) const;
 };
 
-/// Writes a file, as a whole or not at all. Strided tensors are written row-major, views and tied tensors in
-/// full.
+/// Writes a file atomically. Strided tensors are written row-major, views and tied tensors in full.
 ///
-/// Reading gives the order of `tensors` back. In the file wider dtypes come first, so that every number is
-/// aligned. Throws on an undefined tensor, on a name that comes twice, is "__metadata__" or is not UTF-8, and
-/// when the file cannot be written.
+/// Reading restores the order of `tensors`; in the file, wider dtypes come first, so that every element is
+/// aligned. Throws for an undefined tensor, for a name that is a duplicate, "__metadata__" or not UTF-8, and
+/// if the file cannot be written.
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
-/// The same into a file begun by the caller, who commits it: so that several files change together.
+/// The same to a file that the caller opened and commits, so that several files can change together.
 void write_safetensors(AtomicFile& file, const NamedTensors& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-/// Reads a file. Throws Error naming the file and what is wrong with it: missing or no regular file, a header
-/// that is cut off, too long (100 MB) or no strict JSON, names that come twice, another dtype, more than 8
-/// dimensions, numbers that do not fill their shape, overlap, leave a gap or lie outside the file, a BOOL
+/// Reads a file. Throws Error naming the file and the fault: missing or not a regular file; a header that is
+/// truncated, longer than 100 MB or not strict JSON; duplicate names; an unsupported dtype; more than 8
+/// dimensions; data that does not match its shape, overlaps, leaves a gap or lies outside the file; a BOOL
 /// that is neither 0 nor 1.
 SafetensorsFile load_safetensors(const std::filesystem::path& path);
 

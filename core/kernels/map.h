@@ -1,5 +1,5 @@
-/// Pointwise loops over dense arrays: the body is a functor whose call operator is RILL_INLINE, the loop is
-/// compiled for each instruction set.
+/// Pointwise loops over dense arrays, compiled for each instruction set. The body is a functor whose call
+/// operator is RILL_INLINE.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
-/// exp, log, tanh and sigmoid for loops that the compiler turns into SIMD.
+/// Vectorizable exp, log, tanh and sigmoid.
 ///
-/// The float versions are branch-free polynomials, to be called inside `#pragma omp simd` loops of a
-/// RILL_KERNEL. The double versions are those of the standard library. Polynomials are minimax in relative
-/// error of the function (Remez exchange). A unit in the last place (ulp) is that of the exact result,
-/// rounded to float.
+/// The float versions are branch-free polynomials for use in `#pragma omp simd` loops of a RILL_KERNEL. The
+/// double versions are those of the standard library. Polynomials are minimax in relative error of the
+/// function (Remez exchange). A unit in the last place (ulp) is that of the exact result, rounded to float.
 #pragma once
 
 #include <bit>
@@ -19,7 +18,7 @@ namespace rill::kernels::math {
 
 namespace detail {
 
-// 1.5 * 2^23: adding it rounds to an integer that then stands in the low bits.
+// 1.5 * 2^23: adding it rounds to an integer, which is then in the low bits.
 inline constexpr float rounder = 12582912.0f;
 inline constexpr float log2e = 1.44269504f;
 // ln 2 in two parts; the first has few enough bits that an integer times it is exact.
@@ -109,7 +108,7 @@ RILL_INLINE float sigmoid(float x) noexcept {
   return x < -largest ? 0.0f : y;
 }
 
-// --- the standard library's
+// // --- from the standard library
 RILL_INLINE double exp(double x) noexcept { return std::exp(x); }
 RILL_INLINE double log(double x) noexcept { return std::log(x); }
 RILL_INLINE double tanh(double x) noexcept { return std::tanh(x); }

@@ -1,5 +1,5 @@
-/// Sums, products, extremes, counts and softmax of rows: one thread, no allocation, in an order that depends
-/// on the sizes alone.
+/// Sums, products, extrema, counts and softmax of rows: single-threaded, without allocation, in an order that
+/// depends on the sizes alone.
 ///
 /// Instantiated for float and double. n and m may be 0.
 #pragma once
@@ -31,7 +31,7 @@ template <class T>
 [[gnu::visibility("default")]] T sum_abs_pow(const T* x, T p, std::int64_t n) noexcept;
 
 /// Sum of the m rows of x [m, n] with leading dimension ldx: y[j] = beta y[j] + Σ_i x[i, j]. With beta 0, y
-/// is overwritten whatever it held.
+/// is overwritten.
 template <class T>
 [[gnu::visibility("default")]] void sum_rows(std::int64_t m, std::int64_t n, const T* x, std::int64_t ldx,
                                              T beta, T* y) noexcept;
@@ -75,8 +75,8 @@ template <class T>
 template <class T>
 [[gnu::visibility("default")]] std::int64_t count_equal(const T* x, std::int64_t n, T value) noexcept;
 
-/// y = e^(x - max x) / Σ. -infinity gives exactly 0; a row of nothing but -infinity, or with NaN or +infinity
-/// in it, gives NaN. x and y may be the same.
+/// y = e^(x - max x) / Σ. -infinity gives exactly 0; a row that is all -infinity, or contains NaN or
+/// +infinity, gives NaN. x and y may be the same.
 template <class T>
 [[gnu::visibility("default")]] void row_softmax(const T* x, T* y, std::int64_t n) noexcept;
 

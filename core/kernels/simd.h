@@ -1,23 +1,23 @@
-/// One binary for all instruction sets: loops compiled for each, chosen at run time.
+/// Kernels compiled for several instruction sets in one binary and selected at run time.
 ///
 /// A kernel is a plain loop over branch-free arithmetic marked `#pragma omp simd`, in a leaf function marked
 /// RILL_KERNEL. The compiler makes a copy of the function for each level and the loader picks one.
 ///
-/// Functions that a kernel calls must be RILL_INLINE, lambdas and functors included: a call that is not
-/// inlined stays at the baseline level (and is slow), and one function with two definitions at different
-/// levels would be a crash on old machines. A kernel that is a template is local to its source file: what
-/// others call is a plain function around it.
+/// Functions that a kernel calls must be RILL_INLINE, including lambdas and functors: a call that is not
+/// inlined runs at the baseline level and is slow, and a function with definitions at different levels could
+/// crash on older processors. A kernel template is local to its source file; other files call an ordinary
+/// function that wraps it.
 #pragma once
 
-/// Compiles one function for a given processor, whatever the file is compiled for.
+/// Compiles one function for a given processor, regardless of the flags of the file.
 #if defined(RILL_SIMD_NATIVE)
-#define RILL_TARGET(arch_)  // all is compiled for this machine, and other instruction sets cannot be mixed in
+#define RILL_TARGET(arch_)  // everything is compiled for this machine; instruction sets cannot be mixed
 #else
 #define RILL_TARGET(arch_) __attribute__((target("arch=" arch_)))
 #endif
 
 /// @def RILL_KERNEL
-/// Marks a kernel: compiled for each level, the one of this processor runs.
+/// Marks a kernel: compiled for each level and dispatched to the level of the processor.
 #if defined(RILL_SIMD_BASELINE) || defined(RILL_SIMD_NATIVE)
 #define RILL_KERNEL
 #elif defined(RILL_SIMD_V3)
@@ -33,10 +33,10 @@
 #define RILL_KERNEL
 #endif
 
-/// For what kernels call: part of the caller's code, hence at the caller's level.
+/// Marks functions that kernels call: inlined, hence compiled at the caller's level.
 #define RILL_INLINE __attribute__((always_inline)) inline
 
-/// The same for a lambda that a kernel calls: `[](float x) RILL_INLINE_LAMBDA {…}`.
+/// RILL_INLINE for a lambda that a kernel calls: `[](float x) RILL_INLINE_LAMBDA {…}`.
 #define RILL_INLINE_LAMBDA __attribute__((always_inline))
 
 #pragma GCC visibility push(default)
@@ -46,7 +46,7 @@ namespace rill::kernels {
 /// Levels of the x86-64 instruction set: SSE2, AVX2 with FMA, AVX-512. Other processors have only `baseline`.
 enum class SimdLevel { baseline, v3, v4 };
 
-/// The highest level this processor and operating system offer, up to the one the build was fixed to.
+/// The highest level that the processor and operating system support, at most the one the build is fixed to.
 inline SimdLevel cpu_simd_level() noexcept {
 #if defined(RILL_SIMD_BASELINE) || !defined(__x86_64__)
   return SimdLevel::baseline;

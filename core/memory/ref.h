@@ -9,7 +9,7 @@
 
 namespace rill {
 
-/// Base of everything a Ref may hold. T provides `static void destroy(T*) noexcept`.
+/// Base of the objects that a Ref may own. T provides `static void destroy(T*) noexcept`.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -28,13 +28,13 @@ class RefCounted {
   mutable std::atomic<std::uint32_t> refs_{1};
 };
 
-/// Owns one reference to a T, or nothing.
+/// Owns one reference to a T, or is null.
 template <class T>
 class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) noexcept {}
-  /// Takes over the reference that a new object is born with.
+  /// Adopts the reference that a new object starts with.
   static Ref adopt(T* object) noexcept {
     Ref r;
     r.object_ = object;
@@ -57,7 +57,7 @@ class Ref {
     if (object_ && object_->release()) T::destroy(object_);
   }
 
-  /// Gives the reference up without dropping it: the caller owns it and passes it to adopt() in the end.
+  /// Releases ownership without decrementing: the caller must eventually pass it to adopt().
   [[nodiscard]] T* let_go() noexcept { return std::exchange(object_, nullptr); }
 
   T* get() const noexcept { return object_; }

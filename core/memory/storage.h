@@ -1,4 +1,5 @@
-/// The bytes behind one or more tensors: reference counted, with a version that every change moves on.
+/// The bytes shared by one or more tensors: reference counted, with a version that every modification
+/// increments.
 #pragma once
 
 #include <atomic>
@@ -13,11 +14,11 @@
 
 namespace rill {
 
-/// Something derived from a storage's contents (a packed weight) and kept with it until they change.
+/// Data derived from a storage's contents (a packed weight) and cached with it until they change.
 class StorageCache {
  public:
   virtual ~StorageCache() = default;
-  /// The contents are to change: lets go of what was made of them.
+  /// Called before the contents change; drops what was derived from them.
   virtual void drop() noexcept = 0;
 };
 
@@ -37,14 +38,14 @@ class alignas(64) Storage : public RefCounted {
 
   std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(Storage); }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// Count of mutable accesses.
+  /// Number of mutable accesses.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept {
     version_.store(version() + 1, std::memory_order_relaxed);
     if (StorageCache* present = cache_.load(std::memory_order_acquire)) present->drop();
   }
 
-  /// The one cached companion; owned by the storage. Callers guard concurrent changes.
+  /// The cached data, owned by the storage. Callers synchronize concurrent changes.
   std::atomic<StorageCache*>& cache() noexcept { return cache_; }
 
  private:

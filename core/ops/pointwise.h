@@ -1,4 +1,4 @@
-/// Pointwise ops are declared, not coded: a struct says its name, what its gradient needs, and both formulas.
+/// Declarative pointwise ops: a struct gives the name, the tensor that its gradient needs, and both formulas.
 ///
 ///   struct Tanh {
 ///     static constexpr const char* name = "tanh";
@@ -8,8 +8,8 @@
 ///   };
 ///   Tensor tanh(const Tensor& x) { return unary(Tanh{}, x); }
 ///
-/// `unary` and `binary` make the loops (vectorised, threaded when large), the broadcasting and the sum back
-/// to shape.
+/// `unary` and `binary` generate the loops (vectorized, threaded when large), the broadcasting and its
+/// backward sum.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +26,18 @@
 
 namespace rill {
 
-/// The operand that a pointwise op's backward reads besides dy.
+/// The operand that the backward formula reads besides dy.
 enum class Keeps : std::uint8_t { nothing, input, output };
 
 namespace detail {
 
 /// to = beta · to + f(from…) elementwise, with the inputs (of any layout, at most three) broadcast to the
 /// shape of `to`; beta is 0 or 1. `f` points to the functor of `loop`; a null loop copies. With beta 0, `to`
-/// may be an input.
+/// may be one of the inputs.
 void pointwise(kernels::DenseLoop loop, const void* f, std::initializer_list<const Tensor*> from,
                const Tensor& to, double beta = 0);
 
-/// Gives d the gradient f(from…), of the given shape, summed over what was broadcast from the shape of d.
+/// Adds the gradient f(from…), of the given shape, to d, summed over the dimensions that were broadcast.
 void give_pointwise(kernels::DenseLoop loop, const void* f, std::initializer_list<const Tensor*> from,
                     const Shape& shape, GradRef d);
 
@@ -63,7 +63,7 @@ struct BackwardOfB {
   RILL_INLINE auto operator()(auto dy, auto a, auto b) const { return op.backward_b(dy, a, b); }
 };
 
-/// The loop of F with `inputs` inputs, all of the given floating dtype; throws "op: …" for another.
+/// The loop of F with `inputs` inputs of the given floating dtype; throws "op: …" for any other dtype.
 template <class F, int inputs>
 kernels::DenseLoop floating_loop(const char* op, DType dtype) {
   return visit_floating(op, dtype, []<class T>(Type<T>) -> kernels::DenseLoop {
@@ -114,7 +114,7 @@ void binary_backward(const Op& op, const Tensor& dy, const Tensor& a, const Tens
 
 }  // namespace detail
 
-/// Applies a pointwise op of one operand (see the head of this file).
+/// Applies a unary pointwise op (see the top of this file).
 template <class Op>
 Tensor unary(const Op& op, const Tensor& x) {
   const detail::ForwardOf<Op> f{op};
@@ -133,9 +133,9 @@ Tensor unary(const Op& op, const Tensor& x) {
   }
 }
 
-/// Applies a pointwise op of two operands: a struct with `name`, `keeps` (nothing or input), `forward(a, b)`,
-/// `backward_a(dy, a, b)` and `backward_b(dy, a, b)`. Without the latter, that gradient is dy itself. An op
-/// that keeps nothing is handed dy for a and b.
+/// Applies a binary pointwise op: a struct with `name`, `keeps` (nothing or input), `forward(a, b)`,
+/// `backward_a(dy, a, b)` and `backward_b(dy, a, b)`. Without the latter two, the gradient is dy itself. An
+/// op that keeps nothing gets dy for a and b.
 template <class Op>
 Tensor binary(const Op& op, const Tensor& a, const Tensor& b) {
   check_same_dtype(op.name, a.dtype(), b.dtype());
