@@ -17,16 +17,16 @@ struct AdadeltaOptions {
   double weight_decay = 0;  ///< L2 penalty
 };
 
-/// Steps in the unit of the parameter itself. With g = gradient + weight_decay · p:
+/// Steps in the units of the parameter. With g = gradient + weight_decay · p:
 ///   s = rho s + (1 - rho) g²;  u = g · √(d + eps) / √(s + eps);  d = rho d + (1 - rho) u²;  p -= lr · u
 /// State: "square_avg" s and "acc_delta" d. Throws unless 0 <= rho <= 1 and the other options are finite and
 /// at least 0. (Zeiler 2012, in PyTorch's form.)
 class Adadelta final : public Optimizer {
  public:
-  using Options = AdadeltaOptions;        ///< of all parameters or of a group
+  using Options = AdadeltaOptions;        ///< of all parameters, or of a group
   using Group = ParameterGroup<Options>;  ///< parameters with their options
 
-  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
+  // --- one parameter group, or several; throws "Name: …" for an option out of range
   explicit Adadelta(Parameters params, Options options = {});
   explicit Adadelta(std::vector<Group> groups);
 

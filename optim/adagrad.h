@@ -18,17 +18,17 @@ struct AdagradOptions {
   double eps = 1e-10;                    ///< added to the divisor
 };
 
-/// Gradients divided by the root of all their squares. With g = gradient + weight_decay · p, at update t of
-/// the parameter:
+/// Gradients divided by the root of the sum of their squares. With g = gradient + weight_decay · p, at update
+/// t of the parameter:
 ///   sum += g²;  p -= lr / (1 + (t - 1) · lr_decay) · g / (√sum + eps)
 /// State: "sum". Throws unless all options are finite and at least 0. (Duchi, Hazan and Singer 2011, in
 /// PyTorch's form.)
 class Adagrad final : public Optimizer {
  public:
-  using Options = AdagradOptions;         ///< of all parameters or of a group
+  using Options = AdagradOptions;         ///< of all parameters, or of a group
   using Group = ParameterGroup<Options>;  ///< parameters with their options
 
-  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
+  // --- one parameter group, or several; throws "Name: …" for an option out of range
   explicit Adagrad(Parameters params, Options options = {});
   explicit Adagrad(std::vector<Group> groups);
 

@@ -1,4 +1,4 @@
-/// The elements of several dense tensors walked as one array, in parallel. Internal to optim.
+/// Parallel iteration over the elements of several dense tensors as one array. Internal to optim.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace rill::optim::detail {
 
-/// Adjacent elements of one tensor that lie in one block of the walk.
+/// Adjacent elements of one tensor within one block.
 struct Chunk {
   std::int64_t block = 0;   ///< index of the block
   std::size_t tensor = 0;   ///< index of the tensor
@@ -19,13 +19,13 @@ struct Chunk {
   std::int64_t size = 0;    ///< in elements
 };
 
-/// Contiguous tensors one after the other, cut into blocks whose borders depend on the sizes alone.
+/// The concatenation of contiguous tensors, split into blocks whose boundaries depend on the sizes alone.
 class Flat {
  public:
   static constexpr std::int64_t block = 4096;    ///< elements
-  static constexpr std::int64_t alignment = 16;  ///< elements; chunks are aligned as their tensors are
+  static constexpr std::int64_t alignment = 16;  ///< elements; chunks are aligned like their tensors
 
-  /// Of all tensors; undefined ones have no elements.
+  /// Concatenates the tensors; undefined ones have no elements.
   explicit Flat(const std::vector<Tensor>& tensors) {
     for (const Tensor& t : tensors) {
       starts_.push_back(end_);
@@ -37,7 +37,7 @@ class Flat {
   /// The number of blocks.
   std::int64_t blocks() const noexcept { return (end_ + block - 1) / block; }
 
-  /// Calls f(Chunk) for all elements, in parallel; the chunks of one block on one thread, in order.
+  /// Calls f(Chunk) for all elements in parallel; the chunks of one block run on one thread, in order.
   template <class F>
   void for_each(const F& f) const {
     constexpr std::int64_t grain = 4;
@@ -49,18 +49,18 @@ class Flat {
           const std::int64_t begin = std::max(b * block - starts_[i], std::int64_t{0});
           const std::int64_t end = std::min((b + 1) * block - starts_[i], sizes_[i]);
           if (begin < end) f(Chunk{b, i, begin, end - begin});
-          if (sizes_[i] > end) break;  // goes on in the next block
+          if (sizes_[i] > end) break;  // continues in the next block
         }
       }
     });
   }
 
  private:
-  std::vector<std::int64_t> starts_, sizes_;  // in elements of the walk
+  std::vector<std::int64_t> starts_, sizes_;  // in elements of the concatenation
   std::int64_t end_ = 0;
 };
 
-/// The address of element `offset` of a contiguous tensor, whose version stays.
+/// The address of element `offset` of a contiguous tensor, without bumping its version.
 template <class T>
 T* address(const Tensor& t, std::int64_t offset) noexcept {
   return reinterpret_cast<T*>(t.impl().storage->data()) + t.impl().offset + offset;

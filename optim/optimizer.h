@@ -1,4 +1,4 @@
-/// The base of all optimisers: parameters in groups, their state, the pass that updates them.
+/// The base of all optimisers: parameter groups, optimiser state and the update pass.
 ///
 ///   optim::Adam adam(model.parameters(), {.lr = 1e-3});
 ///   for (…) {
@@ -7,13 +7,13 @@
 ///     adam.step();
 ///   }
 ///
-/// Names, formulas and defaults are PyTorch's. A parameter is a leaf, a dense tensor; a step changes it in
-/// place and counts as one change of its contents. Parameters without a gradient are left alone and their
-/// state does not move. A step runs on several threads and gives the same bits on any number of them. While
-/// it runs, denormal numbers are zero (moments that decay for ever would make it a hundred times slower).
+/// Names, formulas and defaults are PyTorch's. A parameter is a leaf, a dense tensor; a step modifies it in
+/// place and counts as one modification of its contents. Parameters without a gradient, and their state, are
+/// unchanged. A step runs on several threads and is bitwise the same for any number of them. Denormals are
+/// flushed to zero, since decaying moments would otherwise slow it down a hundredfold.
 ///
-/// Thread safety: one thread at a time may use an optimiser, and while it steps none may use its parameters.
-/// Optimisers of different parameters are independent.
+/// Thread safety: an optimiser needs exclusive access, and during a step no other thread may use its
+/// parameters. Optimisers of different parameters are independent.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ namespace detail {
 class Flat;
 }
 
-/// Parameters with options of their own.
+/// Parameters with their own options.
 template <class Options>
 struct ParameterGroup {
   Parameters params;  ///< of the group
@@ -49,28 +49,28 @@ struct ParameterGroup {
 /// The result of Optimizer::step_clipped.
 struct ClippedStep {
   double norm = 0;       ///< of all gradients, before clipping
-  bool applied = false;  ///< false when the norm was not finite: nothing has changed but skipped_steps()
+  bool applied = false;  ///< false if the norm was not finite: nothing has changed but skipped_steps()
 };
 
-/// The base of all optimisers. Threads: a step changes parameters and state, so every other thread has to
-/// stay away from both meanwhile; it uses the team of threads itself.
+/// The base of all optimisers. Thread safety: a step modifies parameters and state and needs exclusive access
+/// to both; it runs on the thread team itself.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  Optimizer(const Optimizer&) = delete;  // schedules refer to it
+  Optimizer(const Optimizer&) = delete;  // schedules keep a reference
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Changes every parameter that has a gradient. Throws when none has one, and, naming the parameter, when
-  /// one was converted (Module::to) since the optimiser was made.
+  /// Updates every parameter that has a gradient. Throws if none has one, and, naming the parameter, if one
+  /// was converted (Module::to) since the optimiser was constructed.
   void step();
-  /// The same with the gradients scaled by min(1, max_norm / (norm + 1e-6)), norm being that of all gradients
-  /// in the `norm_type` sense of grad_norm. A step whose norm is not finite is skipped and counted. The
-  /// gradients themselves stay as they are: scaling is part of the one pass over all elements.
+  /// The same with the gradients scaled by min(1, max_norm / (norm + 1e-6)), where norm is grad_norm of all
+  /// gradients with `norm_type`. A step whose norm is not finite is skipped and counted. The gradients
+  /// themselves are unchanged: scaling is part of the update pass.
   ClippedStep step_clipped(double max_norm, double norm_type = 2);
-  /// The number of steps skipped so far.
+  /// The number of skipped steps.
   std::int64_t skipped_steps() const noexcept { return skipped_steps_; }
 
-  /// Forgets the gradients of all parameters.
+  /// Drops the gradients of all parameters.
   void zero_grad();
 
   /// The number of parameter groups.
@@ -81,12 +81,12 @@ class Optimizer {
   void set_lr(double lr);
   void set_lr(double lr, int group);
 
-  /// A snapshot: "lr" [groups], "skipped_steps", and for each parameter "name.step" and its state, such as
-  /// "name.exp_avg", of the leaf's shape, copied. A name that an earlier group has gets the number of its
-  /// group in front, "1.weight".
+  /// A snapshot: "lr" [groups], "skipped_steps", and for each parameter "name.step" and copies of its state,
+  /// such as "name.exp_avg", of the leaf's shape. A name already used in an earlier group gets the group
+  /// index as a prefix, "1.weight".
   NamedTensors state() const;
-  /// Takes back what state() gave. Throws, and changes nothing, unless names, shapes and dtypes fit; lists
-  /// what does not.
+  /// Restores the result of state(). Throws, and changes nothing, unless names, shapes and dtypes match;
+  /// lists the mismatches.
   void load_state(const NamedTensors& state);
   /// Throws if load_state would.
   void check_state(const NamedTensors& state) const { matched_state(state); }
@@ -95,15 +95,15 @@ class Optimizer {
   const std::string& name() const noexcept { return name_; }
 
  protected:
-  /// A parameter as a formula needs it.
+  /// A parameter and its state, as passed to the formula.
   struct Parameter {
     std::string name;             ///< full name
     int group = 0;                ///< index of its group
-    std::int64_t steps = 0;       ///< updates, the running one included
+    std::int64_t steps = 0;       ///< updates, including the current one
     std::array<Tensor, 3> state;  ///< of the parameter's shape
   };
-  /// The state tensors of one group: names for the slots of `Parameter::state` (null: none) and the value
-  /// they begin with.
+  /// The state tensors of one group: names of the slots of `Parameter::state` (null: none) and their initial
+  /// value.
   struct StateSpec {
     std::array<const char*, 3> names{};  ///< null: no such slot
     double initial = 0;                  ///< value of every element at the start
@@ -112,16 +112,16 @@ class Optimizer {
   /// `name`: PyTorch's.
   explicit Optimizer(std::string name) : name_(std::move(name)) {}
 
-  /// Called by constructors, for each group. Throws on what is no parameter.
+  /// Called by constructors, for each group. Throws for a tensor that is not a leaf that requires a gradient.
   void add_group(const Parameters& parameters, double lr, const StateSpec& spec);
-  /// Called by constructors at their end; throws when two parameters share elements.
+  /// Called at the end of constructors; throws if two parameters share elements.
   void finish_groups();
   /// Throws "Adam: eps is -1; it must be at least 0" unless ok.
   void check_option(bool ok, const char* option, double value, const char* range) const;
   /// Throws unless the value is finite and at least 0.
   void check_not_negative(const char* option, double value) const;
 
-  /// The update of one parameter: a kernel of the arithmetic of float and double with its coefficients.
+  /// The update of one parameter: a kernel for float and double, with its coefficients bound.
   class Update {
    public:
     Update() = default;
@@ -142,10 +142,10 @@ class Optimizer {
   };
 
  private:
-  /// The update of a parameter whose gradient is to be multiplied by `scale`.
+  /// The update of a parameter whose gradient is scaled by `scale`.
   virtual Update update(const Parameter& parameter, double scale) const = 0;
 
-  /// The tensors of a state in the order of state(); throws unless it fits.
+  /// The tensors of a state in the order of state(); throws unless it matches.
   std::vector<Tensor> matched_state(const NamedTensors& state) const;
   void gather_gradients();
   void run(const detail::Flat& flat, double scale);

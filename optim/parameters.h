@@ -1,4 +1,4 @@
-/// Arguments of optimisers and clipping: tensors, with names or without.
+/// Arguments of optimisers and clipping: tensors, named or not.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +14,24 @@
 
 namespace rill::optim {
 
-/// A tensor that bears a name, as nn::Parameter does.
+/// A tensor with a name, such as nn::Parameter.
 template <class P>
 concept NamedTensor = std::derived_from<P, Tensor> && requires(const P& p) {
   { p.name } -> std::convertible_to<std::string>;
 };
 
-/// A view of the leaf that is to be changed, as nn::ParameterView is.
+/// A view of the leaf to be updated, such as nn::ParameterView.
 template <class V>
 concept LeafView = std::derived_from<V, Tensor> && requires(const V& v) {
   { v.leaf } -> std::convertible_to<Tensor>;
 };
 
 /// A list of parameters: `module.parameters()`, `module.named_parameters()` (their leaves, each once, under
-/// its first name), named tensors or `{w, b}`. One without a name goes by its position among all parameters
-/// of the optimiser: "0", "1", …
+/// its first name), named tensors or `{w, b}`. Unnamed parameters are named by their position among all
+/// parameters of the optimiser: "0", "1", …
 class Parameters {
  public:
-  // --- of the lists above
+  // // --- conversions from the lists above
   Parameters(NamedTensors named) : list_(std::move(named)) {}
   /// Without names.
   Parameters(const std::vector<Tensor>& tensors) {
@@ -53,7 +53,7 @@ class Parameters {
   /// Without names.
   Parameters(std::initializer_list<Tensor> tensors) : Parameters(std::vector<Tensor>(tensors)) {}
 
-  // --- pairs of a name, perhaps empty, and a tensor
+  // // --- pairs of a name, possibly empty, and a tensor
   auto begin() const noexcept { return list_.begin(); }
   auto end() const noexcept { return list_.end(); }
 

@@ -1,4 +1,4 @@
-/// Schedules: how learning rates change while training goes on.
+/// Learning rate schedules.
 ///
 ///   optim::CosineAnnealingLR schedule(adam, {.T_max = epochs});
 ///   for (…) {
@@ -6,11 +6,12 @@
 ///     schedule.step();
 ///   }
 ///
-/// A schedule takes each group's learning rate at its construction as the base rate, sets the rate of epoch 0
-/// at once, and at each step() that of the next. "Epoch" is whatever step() is called after: an epoch or a
-/// batch. Rates follow from base rate and epoch alone, so set_lr() between steps does not last. Names and
-/// numbers are PyTorch's, but two schedules on one optimiser do not multiply: the later one sets the rate.
-/// Warm-up and decay together are one LambdaLR. The optimiser must live longer than the schedule.
+/// The base rate of each group is its learning rate when the schedule is constructed. The constructor sets
+/// the rate of epoch 0, and each step() that of the next epoch; an "epoch" is whatever step() is called
+/// after, an epoch or a batch. Rates are a function of base rate and epoch alone, so the effect of set_lr()
+/// ends with the next step. Names and values are PyTorch's, except that two schedules on one optimiser do not
+/// multiply: the later one sets the rate. For warm-up followed by decay use one LambdaLR. The optimiser must
+/// outlive the schedule.
 #pragma once
 
 #include <cstdint>
@@ -25,33 +26,33 @@
 
 namespace rill::optim {
 
-/// The base of all schedules of one value per epoch. Refers to its optimiser, so it is not copied. Not to be
-/// used from two threads at once.
+/// The base of all schedules whose rate is a function of the epoch. Not copyable, since it refers to its
+/// optimiser. Thread safety: needs exclusive access.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
-  /// Goes on to the next epoch and sets its rates.
+  /// Advances to the next epoch and sets its rates.
   void step();
   /// The number of calls of step().
   std::int64_t last_epoch() const noexcept { return epoch_; }
   /// The base rate of each group.
   const std::vector<double>& base_lrs() const noexcept { return base_lrs_; }
 
-  /// "last_epoch" and "base_lrs"; options are not part of it.
+  /// "last_epoch" and "base_lrs"; options are not included.
   NamedTensors state() const;
-  /// Takes back what state() gave and sets the rates of that epoch. Throws, and changes nothing, unless it
-  /// fits.
+  /// Restores the result of state() and sets the rates of that epoch. Throws, and changes nothing, unless it
+  /// matches.
   void load_state(const NamedTensors& state);
   /// Throws if load_state would.
   void check_state(const NamedTensors& state) const;
 
  protected:
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   LRScheduler(std::string name, Optimizer& optimizer);
-  /// Called by constructors at their end.
+  /// Called at the end of constructors.
   void start();
 
   const std::string name_;  ///< PyTorch's name
@@ -68,13 +69,13 @@ class LRScheduler {
 
 /// Options of StepLR, with PyTorch's names.
 struct StepLROptions {
-  std::int64_t step_size = 1;  ///< steps between reductions
+  std::int64_t step_size = 1;  ///< epochs between reductions
   double gamma = 0.1;          ///< factor of a reduction
 };
 /// base · gamma^⌊epoch / step_size⌋. Throws unless step_size >= 1.
 class StepLR final : public LRScheduler {
  public:
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   StepLR(Optimizer& optimizer, StepLROptions options);
 
  private:
@@ -84,13 +85,13 @@ class StepLR final : public LRScheduler {
 
 /// Options of MultiStepLR, with PyTorch's names.
 struct MultiStepLROptions {
-  std::vector<std::int64_t> milestones = {};  ///< steps at which to reduce, ascending
+  std::vector<std::int64_t> milestones = {};  ///< epochs at which to reduce
   double gamma = 0.1;                         ///< factor of a reduction
 };
-/// base · gamma^(number of milestones at or before epoch). Milestones may come in any order and twice.
+/// base · gamma^(number of milestones at or before epoch). Milestones may be in any order and may repeat.
 class MultiStepLR final : public LRScheduler {
  public:
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   MultiStepLR(Optimizer& optimizer, MultiStepLROptions options);
 
  private:
@@ -105,7 +106,7 @@ struct ExponentialLROptions {
 /// base · gamma^epoch.
 class ExponentialLR final : public LRScheduler {
  public:
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   ExponentialLR(Optimizer& optimizer, ExponentialLROptions options);
 
  private:
@@ -118,11 +119,11 @@ struct CosineAnnealingLROptions {
   std::int64_t T_max = 1;  ///< epochs from the base rate to eta_min
   double eta_min = 0;      ///< the lowest learning rate
 };
-/// eta_min + (base - eta_min) · (1 + cos(π epoch / T_max)) / 2: after T_max it rises again. Throws unless
+/// eta_min + (base - eta_min) · (1 + cos(π epoch / T_max)) / 2, which rises again after T_max. Throws unless
 /// T_max >= 1. (Loshchilov and Hutter 2017.)
 class CosineAnnealingLR final : public LRScheduler {
  public:
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   CosineAnnealingLR(Optimizer& optimizer, CosineAnnealingLROptions options);
 
  private:
@@ -132,15 +133,15 @@ class CosineAnnealingLR final : public LRScheduler {
 
 /// Options of LinearLR, with PyTorch's names.
 struct LinearLROptions {
-  double start_factor = 1.0 / 3;  ///< at the first step
-  double end_factor = 1;          ///< after total_iters steps
-  std::int64_t total_iters = 5;   ///< steps between them
+  double start_factor = 1.0 / 3;  ///< at epoch 0
+  double end_factor = 1;          ///< from epoch total_iters on
+  std::int64_t total_iters = 5;   ///< epochs between them
 };
-/// base · a factor that goes from start_factor to end_factor in total_iters epochs and stays there: a
-/// warm-up. Throws unless 0 < start_factor <= 1, 0 <= end_factor <= 1 and total_iters >= 1.
+/// base · a factor that changes linearly from start_factor to end_factor over total_iters epochs and then
+/// stays constant: a warm-up. Throws unless 0 < start_factor <= 1, 0 <= end_factor <= 1 and total_iters >= 1.
 class LinearLR final : public LRScheduler {
  public:
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   LinearLR(Optimizer& optimizer, LinearLROptions options = {});
 
  private:
@@ -148,14 +149,14 @@ class LinearLR final : public LRScheduler {
   LinearLROptions options_;
 };
 
-/// base · factor(epoch), with one function for all groups or one for each.
+/// base · factor(epoch), with one function for all groups or one per group.
 class LambdaLR final : public LRScheduler {
  public:
-  using Factor = std::function<double(std::int64_t epoch)>;  ///< of an epoch's rate
+  using Factor = std::function<double(std::int64_t epoch)>;  ///< factor of the rate at an epoch
 
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   LambdaLR(Optimizer& optimizer, Factor factor);
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   LambdaLR(Optimizer& optimizer, std::vector<Factor> factors);
 
  private:
@@ -163,43 +164,44 @@ class LambdaLR final : public LRScheduler {
   std::vector<Factor> factors_;
 };
 
-/// Whether a metric should fall (a loss) or rise (BLEU).
+/// Whether a metric should decrease (a loss) or increase (BLEU).
 enum class PlateauMode : std::uint8_t { min, max };
-/// Whether a change counts from a fraction of the best (rel) or from an amount (abs).
+/// Whether the threshold is relative to the best value or absolute.
 enum class ThresholdMode : std::uint8_t { rel, abs };
 
 /// Options of ReduceLROnPlateau, with PyTorch's names.
 struct ReduceLROnPlateauOptions {
-  PlateauMode mode = PlateauMode::min;                ///< what is better
+  PlateauMode mode = PlateauMode::min;                ///< direction of improvement
   double factor = 0.1;                                ///< of a reduction
-  std::int64_t patience = 10;                         ///< steps without improvement before a reduction
-  double threshold = 1e-4;                            ///< least improvement that counts
+  std::int64_t patience = 10;                         ///< epochs without improvement before a reduction
+  double threshold = 1e-4;                            ///< minimum improvement that counts
   ThresholdMode threshold_mode = ThresholdMode::rel;  ///< relative to the best, or absolute
-  std::int64_t cooldown = 0;  ///< steps after a reduction before the next is considered
-  double min_lr = 0;          ///< the lowest learning rate
-  double eps = 1e-8;          ///< added to the divisor
+  std::int64_t cooldown = 0;                          ///< epochs to wait after a reduction
+  double min_lr = 0;                                  ///< the lowest learning rate
+  double eps = 1e-8;                                  ///< changes of the rate up to this are skipped
 };
 
-/// Multiplies the rates by `factor` when a metric has not improved for more than `patience` epochs.
+/// Multiplies the rates by `factor` after a metric has not improved for more than `patience` epochs.
 ///
-/// Better means, for min and rel, metric < best · (1 - threshold); for abs, metric < best - threshold; for
-/// max the other way round. NaN is never better. After a reduction `cooldown` epochs do not count. Rates stay
-/// at or above min_lr, and a change of at most eps is not made. It starts from the rates it finds, so
-/// set_lr() lasts. Throws unless 0 <= factor < 1 and patience, cooldown, min_lr, eps are at least 0.
+/// An improvement means, for min and rel, metric < best · (1 - threshold); for abs, metric < best -
+/// threshold; for max the converse. NaN is never an improvement. After a reduction `cooldown` epochs do not
+/// count. Rates stay at or above min_lr, and a change of at most eps is skipped. Reductions start from the
+/// current rates, so the effect of set_lr() lasts. Throws unless 0 <= factor < 1 and patience, cooldown,
+/// min_lr, eps are at least 0.
 class ReduceLROnPlateau final {
  public:
-  // --- of an optimiser that lives longer; throws "Name: …" for an option out of its range
+  // --- throws "Name: …" for an option out of range; `optimizer` must outlive the schedule
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
   ReduceLROnPlateau(const ReduceLROnPlateau&) = delete;
   ReduceLROnPlateau& operator=(const ReduceLROnPlateau&) = delete;
 
-  /// Takes the metric of an epoch and lowers the rates if it is time.
+  /// Takes the metric of an epoch and reduces the rates if necessary.
   void step(double metric);
   std::int64_t last_epoch() const noexcept { return epoch_; }
   double best() const noexcept { return best_; }
   std::int64_t num_bad_epochs() const noexcept { return bad_epochs_; }
 
-  /// "best", "num_bad_epochs", "cooldown_counter" and "last_epoch". The rates belong to the optimiser's
+  /// "best", "num_bad_epochs", "cooldown_counter" and "last_epoch". The rates are part of the optimiser's
   /// state.
   NamedTensors state() const;
   void load_state(const NamedTensors& state);

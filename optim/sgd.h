@@ -25,10 +25,10 @@ struct SGDOptions {
 /// without momentum or with dampening. (Sutskever et al. 2013, in PyTorch's form.)
 class SGD final : public Optimizer {
  public:
-  using Options = SGDOptions;             ///< of all parameters or of a group
+  using Options = SGDOptions;             ///< of all parameters, or of a group
   using Group = ParameterGroup<Options>;  ///< parameters with their options
 
-  // --- for one group of parameters, or several; throws "Name: …" for an option out of its range
+  // --- one parameter group, or several; throws "Name: …" for an option out of range
   explicit SGD(Parameters params, Options options = {});
   explicit SGD(std::vector<Group> groups);
 

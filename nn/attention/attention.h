@@ -1,8 +1,8 @@
-/// Additive attention of a state over the positions of a source.
+/// Additive attention from a decoder state to the positions of a source.
 ///
 /// Equations (Bahdanau, Cho and Bengio 2014), for a query h [H] and encoder outputs m_s [M], s < length:
-///   energy_s = tanh(W [h; m_s] + b) = tanh(W_q h + k_s)    with keys k_s = W_k m_s + b, made once per source
-///   weights  = softmax_s(v · energy_s)                     exactly 0 from the row's length on
+///   energy_s = tanh(W [h; m_s] + b) = tanh(W_q h + k_s)    with keys k_s = W_k m_s + b, computed once per source
+///   weights  = softmax_s(v · energy_s)                     exactly 0 beyond the row's length
 ///   context  = Σ_s weights_s m_s
 /// A row without a valid position has weights 0, context 0 and finite gradients.
 #pragma once
@@ -35,16 +35,16 @@ struct Attended {
 };
 
 /// softmax(v · tanh(query + keys)) and the values' mean under it, as one op: query [B, A], v [A], memory of B
-/// sources whose keys are [S, B, A]. Backward computes the tanh again instead of keeping S·B·A elements.
-/// Throws "attention: …" naming both sides where sizes do not fit each other.
+/// sources whose keys are [S, B, A]. Backward recomputes the tanh instead of saving S·B·A elements. Throws
+/// "attention: …" naming both sides if sizes do not match.
 Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory);
 
 namespace reference {
-/// The same, composed of core ops: the definition.
+/// The definition, composed of core ops.
 Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& memory);
 }  // namespace reference
 
-/// Options of AdditiveAttention, with PyTorch's names.
+/// Options of AdditiveAttention.
 struct AdditiveAttentionOptions {
   std::int64_t hidden_size = 0;     ///< H, of the query
   std::int64_t memory_size = 0;     ///< M, of the encoder outputs; 0: hidden_size
@@ -55,20 +55,20 @@ struct AdditiveAttentionOptions {
 /// [A].
 class AdditiveAttention final : public Module {
  public:
-  /// Throws unless all sizes are at least 1, with 0 standing for hidden_size, and at most 2^28.
+  /// Throws unless all sizes are in 1 … 2^28, where 0 means hidden_size.
   AdditiveAttention(AdditiveAttentionOptions options, Rng& rng);
 
   /// Projects the keys of encoder outputs [S, B, M], time-major or a transposed batch-first tensor. `lengths`
-  /// [B] int64 in 0 … S, or undefined. Throws when they do not fit each other.
+  /// [B] int64 in 0 … S, or undefined. Throws if they do not match.
   Memory prepare(const Tensor& encoder_outputs, const Tensor& lengths = Tensor()) const;
-  /// Attends with hidden [B, H] or [1, B, H].
+  /// Attends with the query `hidden` [B, H] or [1, B, H].
   Attended operator()(const Tensor& hidden, const Memory& memory) const;
 
-  /// `attn.weight` as it is stored, [H + M, A]: the first H rows project a query, the others the keys.
+  /// `attn.weight` in its stored layout [H + M, A]: the first H rows project the query, the others the keys.
   Tensor stored_weight() const;
   const Tensor& v() const noexcept { return v_; }
 
-  const AdditiveAttentionOptions& options() const noexcept { return options_; }  ///< as given
+  const AdditiveAttentionOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:
@@ -78,9 +78,9 @@ class AdditiveAttention final : public Module {
 };
 
 namespace detail {
-/// Throws "op: …" unless encoder outputs [S, B, width] and lengths [B] in 0 … S fit each other.
+/// Throws "op: …" unless encoder outputs [S, B, width] and lengths [B] in 0 … S match.
 void check_source(const char* op, const Tensor& values, const Tensor& lengths, std::int64_t width);
-/// Throws "op: …" unless a memory is one of `batch` sources with keys of `size` and all of one dtype.
+/// Throws "op: …" unless the memory has `batch` sources, keys of `size` and a single dtype.
 void check_memory(const char* op, const Memory& memory, std::int64_t batch, std::int64_t size, DType dtype);
 }  // namespace detail
 

@@ -12,13 +12,14 @@ struct DropoutOptions {
   double p = 0.5;  ///< probability of an element to become 0
 };
 
-/// While training: each element of x is 0 with probability p, else x / (1 - p). In eval(), or with p = 0: x
-/// itself.
+/// In training mode, each element of the result is 0 with probability p, else x / (1 - p). In evaluation
+/// mode, or with p = 0, returns x itself.
 ///
-/// Element i of call n depends on (seed, stream, n, i) alone, whatever the threads; seed and stream are split
-/// from the constructor's Rng. They and the count of calls belong to the resume state (Module::counters), so
-/// that a resumed run repeats exactly. Threads: calls of one module on several threads at once take a number
-/// each, in an order that differs from run to run; a clone for each thread repeats exactly.
+/// Element i of call n depends on (seed, stream, n, i) alone, regardless of threads; seed and stream are
+/// drawn from the constructor's Rng. They and the number of calls are part of the resume state
+/// (Module::counters), so that a resumed run is exactly reproducible. Thread safety: concurrent calls of one
+/// module get distinct call numbers, in an order that varies between runs; give each thread a clone for
+/// reproducible masks.
 class Dropout final : public Module {
  public:
   /// Throws unless 0 <= p <= 1.
@@ -27,7 +28,7 @@ class Dropout final : public Module {
   /// x [..] → the same shape.
   Tensor operator()(const Tensor& x) const;
 
-  const DropoutOptions& options() const noexcept { return options_; }  ///< as given
+  const DropoutOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:

@@ -1,4 +1,4 @@
-/// The lookup table that turns ids into vectors.
+/// A lookup table from ids to vectors.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ struct EmbeddingOptions {
   std::int64_t num_embeddings = 0;  ///< V
   std::int64_t embedding_dim = 0;   ///< E
   std::optional<std::int64_t> padding_idx =
-      std::nullopt;  ///< an id whose row starts as 0 and gets no gradient; negative: from the end
+      std::nullopt;  ///< id whose row is initialized to 0 and gets no gradient; negative: from the end
 };
 
-/// Rows of `weight` [num_embeddings, embedding_dim] for ids: int64 [..] → [.., embedding_dim]. Normal with
-/// deviation 1.
+/// Looks up rows of `weight` [num_embeddings, embedding_dim]: ids int64 [..] → [.., embedding_dim]. The
+/// weight is initialized from the standard normal distribution.
 class Embedding final : public Module {
  public:
-  /// Throws unless both sizes are at least 1 and padding_idx lies within.
+  /// Throws unless both sizes are at least 1 and padding_idx is in range.
   Embedding(EmbeddingOptions options, Rng& rng);
 
   /// Throws "embedding: index …" for an id outside 0 … num_embeddings - 1.
   Tensor operator()(const Tensor& ids) const;
 
   const Tensor& weight() const noexcept { return weight_; }              ///< [V, E]
-  const EmbeddingOptions& options() const noexcept { return options_; }  ///< as given
+  const EmbeddingOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:

@@ -9,7 +9,7 @@ namespace rill::nn {
 
 /// Options of LayerNorm, with PyTorch's names.
 struct LayerNormOptions {
-  Shape normalized_shape = {};     ///< the last sizes of x, normalised together
+  Shape normalized_shape = {};     ///< sizes of the last dimensions of x, which are normalised together
   double eps = 1e-5;               ///< added to the variance
   bool elementwise_affine = true;  ///< with weight and bias
   bool bias = true;                ///< only with elementwise_affine
@@ -21,13 +21,13 @@ struct LayerNormOptions {
 class LayerNorm final : public Module {
  public:
   /// Throws for an empty normalized_shape, a size below 1 or an eps that is not positive. The Rng is not
-  /// drawn from.
+  /// used.
   LayerNorm(LayerNormOptions options, Rng& rng);
 
   /// x [.., normalized_shape] → the same shape.
   Tensor operator()(const Tensor& x) const;
 
-  const LayerNormOptions& options() const noexcept { return options_; }  ///< as given
+  const LayerNormOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:

@@ -24,20 +24,20 @@ class Linear final : public Module {
   /// Throws unless both sizes are at least 1.
   Linear(LinearOptions options, Rng& rng);
 
-  /// Throws "linear: …" when x's last size is not in_features.
+  /// Throws "linear: …" if the last size of x is not in_features.
   Tensor operator()(const Tensor& x) const;
 
   /// The weight [out, in].
   ParameterView weight() const;
-  /// The bias [out]; undefined without one.
+  /// The bias [out]; undefined if there is none.
   const Tensor& bias() const noexcept { return bias_; }
-  /// Shares `weight` [out, in], a leaf (an embedding's weight, say) or another layer's weight(), in place of
-  /// a weight of its own.
+  /// Ties the weight to `weight` [out, in]: a leaf, such as an embedding's weight, or another layer's
+  /// weight().
   void tie_weight(const ParameterView& weight);
   /// The leaf that stores the weight, for ops that use it directly.
   StoredWeight stored_weight() const;
 
-  const LinearOptions& options() const noexcept { return options_; }  ///< as given
+  const LinearOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:

@@ -18,12 +18,12 @@ using GRUCellOptions = RecurrentCellOptions;  ///< of one step
 using GRUOptions = RecurrentLayersOptions;    ///< of layers
 
 namespace reference {
-/// The definition of one step, made of plain ops: x [B, I], h [B, H] → h' [B, H].
+/// The definition of one step, composed of core ops: x [B, I], h [B, H] → h' [B, H].
 Tensor gru_step(const Tensor& x, const Tensor& h, const RecurrentWeights& w);
 }  // namespace reference
 
 /// One step. Parameters `weight_ih` [3H, I], `weight_hh` [3H, H], `bias_ih` and `bias_hh` [3H] with the gates
-/// r, z, n side by side, uniform in ±1/√H.
+/// concatenated in the order r, z, n; uniform in ±1/√H.
 class GRUCell final : public RecurrentCell {
  public:
   /// Throws unless both sizes are at least 1.
@@ -32,16 +32,16 @@ class GRUCell final : public RecurrentCell {
   Tensor operator()(const Tensor& x, const Tensor& h = Tensor()) const;
 };
 
-/// Layers of GRUs, each reading the states of the one before.
+/// Stacked GRU layers, each reading the states of the previous one.
 ///
 /// Parameters, for layer k: `weight_ih_lk` [3H, I or D·H], `weight_hh_lk` [3H, H], `bias_ih_lk` and
-/// `bias_hh_lk` [3H], the backward direction's with `_reverse` behind; uniform in ±1/√H.
+/// `bias_hh_lk` [3H], those of the backward direction with the suffix `_reverse`; uniform in ±1/√H.
 class GRU final : public RecurrentLayers {
  public:
-  /// Throws unless the sizes are at least 1 and dropout lies in 0 … 1.
+  /// Throws unless the sizes are at least 1 and dropout is in 0 … 1.
   GRU(const GRUOptions& options, Rng& rng);
-  /// x [T, B, I] → output [T, B, D·H], h_n [layers · D, B, H]. Throws "gru: …" naming both sides when a size
-  /// of x, h0 or lengths does not fit.
+  /// x [T, B, I] → output [T, B, D·H], h_n [layers · D, B, H]. Throws "gru: …" naming both sides if the sizes
+  /// of x, h0 or lengths do not match.
   SequenceOutput operator()(const Tensor& x, const SequenceInputs& given = {}) const;
 };
 

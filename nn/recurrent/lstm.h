@@ -21,12 +21,12 @@ using LSTMCellOptions = RecurrentCellOptions;  ///< of one step
 using LSTMOptions = RecurrentLayersOptions;    ///< of layers
 
 namespace reference {
-/// The definition of one step, made of plain ops: x [B, I], h and c [B, H] → h' and c' [B, H].
+/// The definition of one step, composed of core ops: x [B, I], h and c [B, H] → h' and c' [B, H].
 RecurrentState lstm_step(const Tensor& x, const RecurrentState& state, const RecurrentWeights& w);
 }  // namespace reference
 
 /// One step. Parameters `weight_ih` [4H, I], `weight_hh` [4H, H], `bias_ih` and `bias_hh` [4H] with the gates
-/// i, f, g, o side by side, uniform in ±1/√H.
+/// concatenated in the order i, f, g, o; uniform in ±1/√H.
 class LSTMCell final : public RecurrentCell {
  public:
   /// Throws unless both sizes are at least 1.
@@ -35,17 +35,17 @@ class LSTMCell final : public RecurrentCell {
   RecurrentState operator()(const Tensor& x, const RecurrentState& state = {}) const;
 };
 
-/// Layers of LSTMs, each reading the states of the one before.
+/// Stacked LSTM layers, each reading the states of the previous one.
 ///
 /// Parameters, for layer k: `weight_ih_lk` [4H, I or D·H], `weight_hh_lk` [4H, H], `bias_ih_lk` and
-/// `bias_hh_lk` [4H], the backward direction's with `_reverse` behind; uniform in ±1/√H.
+/// `bias_hh_lk` [4H], those of the backward direction with the suffix `_reverse`; uniform in ±1/√H.
 class LSTM final : public RecurrentLayers {
  public:
-  /// Throws unless the sizes are at least 1 and dropout lies in 0 … 1.
+  /// Throws unless the sizes are at least 1 and dropout is in 0 … 1.
   LSTM(const LSTMOptions& options, Rng& rng);
-  /// x [T, B, I] → output [T, B, D·H] and the last h and c [layers · D, B, H]:
-  /// `auto [output, last] = lstm(x, {.state = {h0, c0}, .lengths = lengths})`. Throws "lstm: …" naming both
-  /// sides when a size of x, state or lengths does not fit.
+  /// x [T, B, I] → output [T, B, D·H] and the last h and c [layers · D, B, H]: `auto [output, last] = lstm(x,
+  /// {.state = {h0, c0}, .lengths = lengths})`. Throws "lstm: …" naming both sides if the sizes of x, state
+  /// or lengths do not match.
   RecurrentOutput operator()(const Tensor& x, const RecurrentInputs& given = {}) const;
 };
 

@@ -1,4 +1,4 @@
-/// The recurrent attention unit: a gated recurrent unit whose candidate state passes an attention gate (after
+/// The recurrent attention unit: a gated recurrent unit with an attention gate on the candidate state (after
 /// Zhong, Yue and Ling, "Recurrent attention unit", 2018; here the gate also reads the candidate).
 ///
 ///   r  = σ(x W_xr + h W_hr + b_r)                        reset
@@ -20,7 +20,7 @@ using RAUCellOptions = RecurrentCellOptions;  ///< of one step
 using RAUOptions = RecurrentLayersOptions;    ///< of layers
 
 namespace reference {
-/// The definition of one step, made of plain ops: x [B, I], h [B, H] → h' [B, H].
+/// The definition of one step, composed of core ops: x [B, I], h [B, H] → h' [B, H].
 Tensor rau_step(const Tensor& x, const Tensor& h, const RecurrentWeights& w);
 }  // namespace reference
 
@@ -37,16 +37,16 @@ class RAUCell final : public RecurrentCell {
   Tensor operator()(const Tensor& x, const Tensor& h = Tensor()) const;
 };
 
-/// Layers of RAUs, each reading the states of the one before.
+/// Stacked RAU layers, each reading the states of the previous one.
 ///
-/// Parameters `cells.k.weight_xr` … `cells.k.bias_a` for layer k, the backward direction's
+/// Parameters `cells.k.weight_xr` … `cells.k.bias_a` for layer k, those of the backward direction
 /// `cells.k_reverse.…`; see RAUCell.
 class RAU final : public RecurrentLayers {
  public:
-  /// Throws unless the sizes are at least 1 and dropout lies in 0 … 1.
+  /// Throws unless the sizes are at least 1 and dropout is in 0 … 1.
   RAU(const RAUOptions& options, Rng& rng);
-  /// x [T, B, I] → output [T, B, D·H], h_n [layers · D, B, H]. Throws "rau: …" naming both sides when a size
-  /// of x, h0 or lengths does not fit.
+  /// x [T, B, I] → output [T, B, D·H], h_n [layers · D, B, H]. Throws "rau: …" naming both sides if the sizes
+  /// of x, h0 or lengths do not match.
   SequenceOutput operator()(const Tensor& x, const SequenceInputs& given = {}) const;
 };
 

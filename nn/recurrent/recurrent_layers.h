@@ -1,5 +1,4 @@
-/// The common part of recurrent layers, whatever their unit: weights, states, options and the layers
-/// themselves.
+/// Common base of recurrent layers with any unit: weights, states, options and layers.
 ///
 /// T steps, B sequences, I input and H hidden features, D directions (2 when bidirectional), G gate columns.
 #pragma once
@@ -20,23 +19,23 @@ namespace detail {
 struct Unit;
 }
 
-/// The weights of one layer in one direction as they are stored: gates side by side, in the unit's order.
+/// The stored weights of one layer in one direction: gates concatenated in the unit's order.
 struct RecurrentWeights {
   Tensor ih = {};       ///< [I, G]
   Tensor hh = {};       ///< [H, G]
   Tensor bias_ih = {};  ///< [G], or undefined
-  Tensor bias_hh = {};  ///< [G], or undefined; never of a unit with one bias (RAU)
-  Tensor inner = {};    ///< [H, H], only of a unit that multiplies its candidate (RAU's W_aa)
+  Tensor bias_hh = {};  ///< [G], or undefined; always for a unit with one bias (RAU)
+  Tensor inner = {};    ///< [H, H], only for a unit that multiplies its candidate (RAU's W_aa)
 };
 
 /// The state of recurrent layers: h and, for LSTM, the cell state c, of the same shape.
 struct RecurrentState {
-  /// Undefined tensors stand for zeros.
+  /// Undefined tensors mean zeros.
   RecurrentState(Tensor hidden = Tensor(), Tensor cell = Tensor())
       : h(std::move(hidden)), c(std::move(cell)) {}
 
   Tensor h;  ///< [B, H], or [layers · D, B, H]
-  Tensor c;  ///< undefined for units that have none
+  Tensor c;  ///< undefined for units without a cell state
 
   /// The number of sequences.
   std::int64_t batch() const { return h.size(-2); }
@@ -46,38 +45,38 @@ struct RecurrentState {
 
 /// The inputs of a recurrent layer besides x.
 struct RecurrentInputs {
-  RecurrentState state = {};  ///< initial state [layers · D, B, H]; what is undefined is zero
+  RecurrentState state = {};  ///< initial state [layers · D, B, H]; undefined tensors mean zeros
   Tensor lengths = {};  ///< valid steps of each sequence, int64 [B] in 0 … T, in any order; undefined: T
 };
 
 /// The results of a recurrent layer.
 struct RecurrentOutput {
-  Tensor output;        ///< states of the last layer [T, B, D·H]; 0 past a sequence's length
-  RecurrentState last;  ///< each layer's and direction's last state [layers · D, B, H]; the initial one where
-                        ///< the length is 0
+  Tensor output;  ///< states of the last layer [T, B, D·H]; 0 past a sequence's length
+  RecurrentState
+      last;  ///< last state of each layer and direction [layers · D, B, H]; the initial one where the length is 0
 };
 
-/// RecurrentInputs of a unit whose state is h alone: `gru(x, {.h0 = state, .lengths = lengths})`.
+/// RecurrentInputs for units whose state is h alone: `gru(x, {.h0 = state, .lengths = lengths})`.
 struct SequenceInputs {
   Tensor h0 = {};       ///< initial state [layers · D, B, H]; undefined: zeros
-  Tensor lengths = {};  ///< as of RecurrentInputs
+  Tensor lengths = {};  ///< as in RecurrentInputs
 };
 
-/// RecurrentOutput of a unit whose state is h alone.
+/// RecurrentOutput for units whose state is h alone.
 struct SequenceOutput {
-  Tensor output;  ///< as of RecurrentOutput
-  Tensor h_n;     ///< each layer's and direction's last state [layers · D, B, H]
+  Tensor output;  ///< as in RecurrentOutput
+  Tensor h_n;     ///< last state of each layer and direction [layers · D, B, H]
 };
 
 /// The options of GRU, LSTM and RAU, with PyTorch's names.
 struct RecurrentLayersOptions {
   std::int64_t input_size = 0;   ///< I
   std::int64_t hidden_size = 0;  ///< H
-  std::int64_t num_layers = 1;   ///< one above the other
+  std::int64_t num_layers = 1;   ///< stacked
   bool bias = true;              ///< with biases
   bool batch_first = false;      ///< x and output are [B, T, ..]; states stay [.., B, H]
-  double dropout = 0;            ///< on each layer's output but the last one's, while training
-  bool bidirectional = false;    ///< a second direction, from the end
+  double dropout = 0;            ///< on the output of each layer but the last, in training mode
+  bool bidirectional = false;    ///< adds a backward direction
 
   /// D.
   std::int64_t directions() const noexcept { return bidirectional ? 2 : 1; }
@@ -94,19 +93,19 @@ struct RecurrentCellOptions {
   bool bias = true;              ///< with biases
 };
 
-/// The base of GRU, LSTM and RAU: layers, each reading the states of the one before.
+/// The base of GRU, LSTM and RAU: stacked layers, each reading the states of the previous one.
 class RecurrentLayers : public Module {
  public:
-  /// The weights of a layer as stored, one for each direction.
+  /// The stored weights of a layer, one for each direction.
   std::span<const RecurrentWeights> weights(std::int64_t layer) const;
-  const RecurrentLayersOptions& options() const noexcept { return options_; }  ///< as given
+  const RecurrentLayersOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  protected:
   /// Throws unless the sizes are at least 1 and dropout is in 0 … 1.
   RecurrentLayers(const detail::Unit& unit, const RecurrentLayersOptions& options, Rng& rng);
-  /// x [T, B, I] (batch first: [B, T, I]). Throws "unit: …" naming both sides where x, state or lengths do
-  /// not fit.
+  /// x [T, B, I] (batch first: [B, T, I]). Throws "unit: …" naming both sides if x, state or lengths do not
+  /// match.
   RecurrentOutput run(const Tensor& x, const RecurrentInputs& given) const;
   SequenceOutput run(const Tensor& x, const SequenceInputs& given) const;
 
@@ -120,15 +119,15 @@ class RecurrentLayers : public Module {
 /// The base of GRUCell, LSTMCell and RAUCell: one step.
 class RecurrentCell : public Module {
  public:
-  /// The weights as stored.
+  /// The stored weights.
   const RecurrentWeights& weights() const noexcept { return weights_; }
-  const RecurrentCellOptions& options() const noexcept { return options_; }  ///< as given
+  const RecurrentCellOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  protected:
   /// Throws unless the sizes are at least 1.
   RecurrentCell(const detail::Unit& unit, const RecurrentCellOptions& options, Rng& rng);
-  /// x [B, I] and the state [B, H] (undefined: zero) → the new state.
+  /// x [B, I], state [B, H] (undefined: zeros) → the new state.
   RecurrentState run(const Tensor& x, const RecurrentState& state) const;
 
  private:
@@ -138,7 +137,7 @@ class RecurrentCell : public Module {
 };
 
 namespace detail {
-/// The largest size of inputs and states, so that no product of sizes overflows.
+/// The maximum size of inputs and states; products of such sizes do not overflow.
 constexpr std::int64_t largest_size = std::int64_t{1} << 28;
 /// Whether a size is in 1 … largest_size.
 constexpr bool is_size(std::int64_t size) noexcept { return size >= 1 && size <= largest_size; }

@@ -1,9 +1,9 @@
-/// A recurrent layer over a whole sequence as one op, whatever its unit.
+/// A recurrent layer over a whole sequence as one op, for any unit.
 ///
-/// Forward: the input side of all steps as one product, then the steps. Backward: the steps in the opposite
-/// order, which turn what was kept of the gates into their gradients in place, then one product for each
-/// weight. The batch is cut into chunks once for all steps, so threads meet once a sequence and no bit
-/// depends on their number.
+/// Forward: the input products of all steps as one, then the steps. Backward: the steps in reverse order,
+/// which overwrite the saved gates with their gradients, then one product for each weight. The batch is
+/// partitioned into chunks once for all steps, so threads synchronize once per sequence and results are
+/// bitwise the same for any number of threads.
 #pragma once
 
 #include <span>

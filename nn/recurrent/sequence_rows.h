@@ -1,4 +1,4 @@
-/// The order in which the rows of a batch of sequences are computed.
+/// The order in which the rows of a batch of sequences are processed.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace rill::nn {
 
-/// The valid rows of a batch of sequences [T, B, ..], and the order they are worked on.
+/// The valid rows of a batch of sequences [T, B, ..] in processing order.
 ///
-/// Sequences stand longest first, each at a *position*; step t has rows for the first active(t) positions,
-/// and the rows of all steps lie one after another. So a ragged batch costs no more than its valid rows, and
-/// no mask is multiplied. Without lengths, or where all are T, the rows are those of the batch itself.
+/// Sequences are sorted longest first; the index in that order is the *position*. Step t has rows for the
+/// first active(t) positions, and the rows of all steps are stored consecutively. So a ragged batch costs no
+/// more than its valid rows, without masks. Without lengths, or if all are T, the rows are those of the batch
+/// itself.
 class SequenceRows {
  public:
   /// Throws "op: …" unless lengths is undefined or int64 [batch] with values in 0 … steps.
@@ -23,11 +24,11 @@ class SequenceRows {
 
   std::int64_t steps() const noexcept { return steps_; }
   std::int64_t batch() const noexcept { return batch_; }
-  /// Whether some sequence is shorter than T.
+  /// Whether any sequence is shorter than T.
   bool ragged() const noexcept { return !order_.empty(); }
-  /// All rows of all steps.
+  /// Number of rows of all steps.
   std::int64_t count() const noexcept { return first(steps_); }
-  /// Sequences that are longer than t.
+  /// Number of sequences longer than t.
   std::int64_t active(std::int64_t t) const noexcept { return ragged() ? first(t + 1) - first(t) : batch_; }
   /// The row of position 0 at step t.
   std::int64_t first(std::int64_t t) const noexcept {
@@ -37,19 +38,19 @@ class SequenceRows {
   std::int64_t batch_index(std::int64_t position) const noexcept {
     return ragged() ? order_[static_cast<std::size_t>(position)] : position;
   }
-  /// The batch indices of all positions; null where they are the positions.
+  /// The batch indices of all positions; null if they are equal to the positions.
   const std::int64_t* order() const noexcept { return ragged() ? order_.data() : nullptr; }
   std::int64_t length(std::int64_t position) const noexcept {
     return ragged() ? lengths_[static_cast<std::size_t>(position)] : steps_;
   }
 
-  /// States [.., B, H] with their sequences in the order of positions; without history.
+  /// States [.., B, H] reordered by position; detached.
   Tensor by_position(const Tensor& by_batch_index) const { return reordered(by_batch_index, false); }
-  /// The same back.
+  /// The inverse reordering.
   Tensor by_batch_index(const Tensor& by_position) const { return reordered(by_position, true); }
 
-  /// The valid rows of x [T, B, W] as a matrix [count, W] with neighbouring columns: a view of x where its
-  /// layout allows it, a copy otherwise. Not recorded.
+  /// The valid rows of x [T, B, W] as a matrix [count, W] with contiguous rows: a view of x if its layout
+  /// allows it, a copy otherwise. Not recorded.
   Tensor gather(const Tensor& x) const;
   /// slot.to [T, B, W] = slot.beta · slot.to + the rows [count, W]; padded positions get 0.
   void scatter(const Slot& slot, const Tensor& rows) const;
@@ -63,13 +64,12 @@ class SequenceRows {
     scatter(slot, buffer);
   }
 
-  /// Borders b_0 = 0 … b_n = B between chunks of positions that threads may work on side by side, with about
-  /// the same number of rows in each. One chunk when a row costs so few `flops` that threads do not pay, and
-  /// at most one for each r positions or part of r, where r rows of `dtype` take as long as one
-  /// (row_granularity). `batches`: how many such batches are worked on at once (directions), so that each
-  /// need be cut less.
+  /// Boundaries b_0 = 0 … b_n = B of chunks of positions that threads can process in parallel, with about the
+  /// same number of rows in each. A single chunk if a row costs too few `flops` for threads to pay off; at
+  /// most one chunk per r positions, where r is the row_granularity of `dtype`. `batches`: the number of
+  /// batches processed concurrently (directions), so that each needs fewer chunks.
   std::vector<std::int64_t> chunk_borders(std::int64_t flops, DType dtype, std::int64_t batches = 1) const;
-  /// Calls f(batch, begin, end) for all chunks of all batches, side by side where that pays.
+  /// Calls f(batch, begin, end) for all chunks of all batches, in parallel if that pays off.
   template <class F>
   void for_each_chunk(std::int64_t flops, DType dtype, std::int64_t batches, F&& f) const {
     const std::vector<std::int64_t> borders = chunk_borders(flops, dtype, batches);

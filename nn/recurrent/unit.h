@@ -1,7 +1,7 @@
-/// The description of a recurrent unit. Sequence op, cells and decoders run whatever unit they are given.
+/// The description of a recurrent unit. Sequence op, cells and decoders run any unit.
 ///
 /// A step multiplies the previous state with W_hh, then runs pointwise kernels on the gates. A unit may
-/// multiply its candidate with one more matrix inside the step: its gates are then computed in two parts.
+/// multiply its candidate by another matrix within the step; its gates are then computed in two parts.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace rill::nn::detail {
 
-/// The pointwise parts of a step. Forward, gates hold x·W_ih and become what backward needs; backward, they
-/// become the gradients of the hidden products.
+/// The pointwise parts of a step. In the forward pass the gates contain x·W_ih and become the values saved
+/// for backward; in the backward pass they become the gradients of the hidden products.
 template <class T>
 struct UnitKernels {
   using Forward = void (*)(const kernels::StepRows<T>&) noexcept;
   using Backward = void (*)(const kernels::StepGradients<T>&) noexcept;
 
-  Forward forward;                    ///< with an inner product, what comes ahead of it
-  Backward backward;                  ///< with an inner product, what is left behind it
+  Forward forward;                    ///< with an inner product, the part before it
+  Backward backward;                  ///< with an inner product, the part that remains after it
   Forward forward_inner = nullptr;    ///< after candidate · W_inner was added to the inner gate
   Backward backward_inner = nullptr;  ///< writes the candidate's gradient so far, to which that of the inner
                                       ///< gate · W_innerᵀ is then added
@@ -30,7 +30,7 @@ struct UnitKernels {
 
 struct Unit {
   const char* name;         ///< of the op
-  const char* module;       ///< of the layers; the cell's has "Cell" behind
+  const char* module;       ///< of the layers; the cell's has the suffix "Cell"
   std::int64_t gates;       ///< G = gates · H
   std::int64_t states = 1;  ///< 1: h; 2: h and c
   std::int64_t biases = 2;  ///< 1: there is no bias_hh
@@ -41,7 +41,7 @@ struct Unit {
   UnitKernels<float> kernels32;
   UnitKernels<double> kernels64;
 
-  /// One step of plain ops: x [B, I] and the previous state → the new state.
+  /// One step, composed of core ops: x [B, I] and the previous state → the new state.
   RecurrentState (*definition)(const Tensor& x, const RecurrentState& state, const RecurrentWeights& w);
   /// Initial weights that require gradients.
   RecurrentWeights (*make_weights)(const Unit& unit, std::int64_t input, std::int64_t hidden, bool bias,
@@ -63,10 +63,10 @@ struct Unit {
 /// PyTorch's initial weights: uniform in ±1/√H.
 RecurrentWeights make_uniform_weights(const Unit& unit, std::int64_t input, std::int64_t hidden, bool bias,
                                       Rng& rng);
-/// PyTorch's names: weight_ih_l0 [G, I], weight_hh_l0, bias_ih_l0, bias_hh_l0; a cell's without the layer.
+/// PyTorch's names: weight_ih_l0 [G, I], weight_hh_l0, bias_ih_l0, bias_hh_l0; for a cell, without the layer.
 void list_stacked_weights(Members& m, RecurrentWeights& w, const std::string& layer);
 
-/// x·W + b, the bias being optional.
+/// x·W + b, with optional bias.
 Tensor affine(const Tensor& x, const Tensor& w, const Tensor& bias);
 
 }  // namespace rill::nn::detail

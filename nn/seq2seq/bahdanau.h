@@ -21,7 +21,7 @@
 
 namespace rill::nn {
 
-/// Options of BahdanauAttention, with PyTorch's names.
+/// Options of BahdanauAttention.
 struct BahdanauAttentionOptions {
   std::int64_t state = 0;       ///< size of s
   std::int64_t annotation = 0;  ///< size of h_j
@@ -42,15 +42,15 @@ class BahdanauAttention final : public Module {
   BahdanauAttention(BahdanauAttentionOptions options, Rng& rng);
 
   /// s [B, state], annotations h [S, B, annotation], lengths int64 [B] in 0 … S or undefined. A row without a
-  /// valid position has weights and context 0. Throws "bahdanau_attention: …" naming both sides where they do
-  /// not fit.
+  /// valid position has weights and context 0. Throws "bahdanau_attention: …" naming both sides if they do
+  /// not match.
   BahdanauAligned operator()(const Tensor& s, const Tensor& h, const Tensor& lengths = Tensor()) const;
-  /// The same with U_a h made before, by `keys`: it does not depend on the state.
+  /// The same with U_a h precomputed by `keys`, since it does not depend on the state.
   BahdanauAligned align(const Tensor& s, const Tensor& h, const Tensor& keys, const Tensor& lengths) const;
   /// U_a h: [S, B, align].
   Tensor keys(const Tensor& h) const;
 
-  const BahdanauAttentionOptions& options() const noexcept { return options_; }  ///< as given
+  const BahdanauAttentionOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:
@@ -58,7 +58,7 @@ class BahdanauAttention final : public Module {
   Tensor w_a_, u_a_, v_a_;
 };
 
-/// Options of BahdanauDecoder, with PyTorch's names.
+/// Options of BahdanauDecoder, with the paper's names.
 struct BahdanauDecoderOptions {
   std::int64_t vocab = 0;  ///< V
   std::int64_t m = 0;      ///< embedding size
@@ -76,7 +76,8 @@ struct BahdanauDecoded {
 
 /// The decoder. Parameters, in this order: `E` [V, m]; `W` [n, m], `U` [n, n], `C` [n, 2n]; `W_z`, `U_z`,
 /// `C_z`, `W_r`, `U_r`, `C_r` likewise; `W_s` [n, n]; `U_o` [2l, n], `V_o` [2l, m], `C_o` [2l, 2n]; `W_o` [V,
-/// l]; `attention.…`. As in the paper U, U_z and U_r start orthogonal, the others normal with deviation 0.01.
+/// l]; `attention.…`. As in the paper, U, U_z and U_r are initialized orthogonal, the others normal with
+/// standard deviation 0.01.
 class BahdanauDecoder final : public Module {
  public:
   /// Throws unless all sizes are in 1 … 2^28.
@@ -84,13 +85,13 @@ class BahdanauDecoder final : public Module {
 
   /// s_0 [B, n] of annotations h [S, B, 2n]; needs S >= 1.
   Tensor initial_state(const Tensor& h) const;
-  /// Teacher forcing: words int64 [T, B] before each target, annotations h [S, B, 2n], lengths int64 [B] in 0
-  /// … S or undefined. `s` is the first state; undefined: initial_state(h). Whatever does not depend on the
-  /// states is made for all steps at once.
+  /// Teacher forcing: the words int64 [T, B] before each target, annotations h [S, B, 2n], lengths int64 [B]
+  /// in 0 … S or undefined. `s` is the initial state; undefined: initial_state(h). Everything that does not
+  /// depend on the states is computed for all steps at once.
   BahdanauDecoded operator()(const Tensor& words, const Tensor& h, const Tensor& lengths = Tensor(),
                              const Tensor& s = Tensor()) const;
 
-  const BahdanauDecoderOptions& options() const noexcept { return options_; }  ///< as given
+  const BahdanauDecoderOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:

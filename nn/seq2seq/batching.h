@@ -1,6 +1,6 @@
-/// Sequences of different lengths as batches: which ones go together, and padding.
+/// Batching of sequences of different lengths: bucketing and padding.
 ///
-///   const auto batches = nn::bucketed_batches(lengths, {.batch_size = 64}, rng);  // each epoch anew
+///   const auto batches = nn::bucketed_batches(lengths, {.batch_size = 64}, rng);  // once per epoch
 ///   for (const nn::BatchIndices& batch : batches) {
 ///     const auto [source, source_lengths] = nn::pad_sequence(sources, batch);  // [S, B], [B]
 ///     …
@@ -24,7 +24,7 @@ using TokenSequences = std::vector<std::vector<std::int64_t>>;
 /// Indices of the examples of one batch.
 using BatchIndices = std::vector<std::int64_t>;
 
-/// Sequences side by side, the shorter ones padded at their end.
+/// Sequences stacked in a batch, padded at the end.
 struct PaddedSequences {
   Tensor values;   ///< [T, B, …], or [B, T, …] with `batch_first`
   Tensor lengths;  ///< int64 [B]
@@ -41,15 +41,15 @@ PaddedSequences pad_sequence(const TokenSequences& sequences, PadSequenceOptions
 /// The same for the sequences `batch`, in that order; throws for an index out of range.
 PaddedSequences pad_sequence(const TokenSequences& sequences, const BatchIndices& batch,
                              PadSequenceOptions options = {});
-/// Pads tensors [length, …] of one dtype whose other dimensions are equal: [T, B, …]; not differentiable.
-/// Throws if there is none, and for tensors that do not fit each other.
+/// Pads tensors [length, …] of the same dtype whose other dimensions are equal: [T, B, …]; not
+/// differentiable. Throws for an empty list and for tensors that do not match.
 PaddedSequences pad_sequence(std::span<const Tensor> sequences, PadSequenceOptions options = {});
 
-/// The input of a decoder under teacher forcing whose targets are `tokens`, int64 [T, B]: `start`, then the
-/// tokens but for the last step.
+/// The decoder input for teacher forcing with targets `tokens`, int64 [T, B]: `start`, then all tokens but
+/// the last step.
 Tensor shift_tokens_right(const Tensor& tokens, std::int64_t start);
 
-/// The lengths of an example; a single sequence has no target.
+/// The lengths of an example; for single sequences the target is 0.
 struct ExampleLengths {
   std::int64_t source = 0;  ///< tokens
   std::int64_t target = 0;  ///< tokens, or 0
@@ -57,26 +57,26 @@ struct ExampleLengths {
 
 /// Options of bucketed_batches.
 struct BatchingOptions {
-  std::int64_t batch_size = 64;  ///< most examples per batch
-  /// Most tokens per batch on either side, padding included; an example longer than that is a batch by
-  /// itself.
+  std::int64_t batch_size = 64;  ///< maximum number of examples per batch
+  /// Maximum number of tokens per batch on either side, including padding; a longer example forms a batch of
+  /// its own.
   std::int64_t max_tokens = std::numeric_limits<std::int64_t>::max();
-  std::int64_t bucket_batches = 100;  ///< batches whose examples are ordered by length together
+  std::int64_t bucket_batches = 100;  ///< number of batches whose examples are sorted by length together
 };
 
-/// All examples in order of target, then source length, then index, cut into batches: the least padding.
-/// Throws unless all options are at least 1 and all lengths at least 0.
+/// All examples sorted by target length, source length and index, split into batches: minimal padding. Throws
+/// unless all options are at least 1 and all lengths at least 0.
 std::vector<BatchIndices> sorted_batches(std::span<const ExampleLengths> lengths,
                                          const BatchingOptions& options = {});
 
-/// All examples in random order, but those of similar length together: they are shuffled, each bucket of
-/// batch_size · bucket_batches is ordered by length and cut, and the batches are shuffled. The same state of
-/// `rng` gives the same batches. Throws as sorted_batches.
+/// All examples in random order, grouped by similar length: they are shuffled, each bucket of batch_size ·
+/// bucket_batches examples is sorted by length and split into batches, and the batches are shuffled. The same
+/// state of `rng` gives the same batches. Throws like sorted_batches.
 std::vector<BatchIndices> bucketed_batches(std::span<const ExampleLengths> lengths,
                                            const BatchingOptions& options, Rng& rng);
 
-/// The examples 0 … count - 1 in random order, cut into batches of `batch_size`, the last one shorter. Throws
-/// unless count >= 0 and batch_size >= 1.
+/// The examples 0 … count - 1 in random order, split into batches of `batch_size`; the last may be smaller.
+/// Throws unless count >= 0 and batch_size >= 1.
 std::vector<BatchIndices> random_batches(std::int64_t count, std::int64_t batch_size, Rng& rng);
 
 }  // namespace rill::nn

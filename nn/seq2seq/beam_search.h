@@ -1,22 +1,22 @@
 /// Beam search over any model that predicts one token at a time.
 ///
-/// A step takes the tokens read last, int64 [N], and a state of N rows; it returns log-probabilities [N, V]
-/// of the next token and the next state. Between steps the search selects rows of the state, so that each
-/// row continues the hypothesis it stands for. With a decoder of one's own, here an Elman network:
+/// A step takes the previous tokens, int64 [N], and a state of N rows; it returns log-probabilities [N, V] of
+/// the next token and the next state. Between steps the search selects rows of the state, so that each row
+/// continues its hypothesis. With a custom decoder, here an Elman network:
 ///
 ///   const auto step = [&](const Tensor& tokens, const Tensor& h) {  // h [N, H]
 ///     const Tensor next = tanh(embedding(embeddings, tokens) + matmul(h, recurrent));
 ///     return nn::BeamStep{log_softmax(matmul(next, output), -1), next};
 ///   };
 ///   const nn::BeamSearchOptions options{.beam = 3, .start = 0, .end = 1, .banned = {0}, .max_steps = 4};
-///   for (const auto& hypotheses : nn::beam_search(step, initial_state, options)) {  // one source each
+///   for (const auto& hypotheses : nn::beam_search(step, initial_state, options)) {  // per source
 ///     const nn::Hypothesis& best = hypotheses.front();
 ///     fmt::print("{} with log-probability {}\n", best.tokens, best.log_prob);
 ///   }
 ///
 /// A state is a Tensor; a pair, tuple, array or vector of states, such as the (h, c) of an LSTM; or any type
 /// with `std::int64_t batch() const`, its number of rows, and `rows(index) const`, a state of the rows
-/// `index`, an int64 tensor [N] in which a row may repeat.
+/// `index`, an int64 tensor [N] that may contain duplicates.
 #pragma once
 
 #include <cstdint>
@@ -35,32 +35,32 @@ namespace rill::nn {
 
 /// Options of beam_search.
 struct BeamSearchOptions {
-  std::int64_t beam = 1;                      ///< hypotheses followed per source; 1 is greedy decoding
+  std::int64_t beam = 1;                      ///< hypotheses per source; 1 is greedy decoding
   double length_penalty = 1;                  ///< α of the score log p / length^α that ranks hypotheses
-  std::int64_t start = 1;                     ///< token read first
+  std::int64_t start = 1;                     ///< first input token
   std::int64_t end = 2;                       ///< token that ends a hypothesis
-  std::vector<std::int64_t> banned = {0, 1};  ///< tokens never written: padding and start
-  std::int64_t max_steps = 0;                 ///< most tokens, `end` included; 0: 2 · source length + 5
+  std::vector<std::int64_t> banned = {0, 1};  ///< tokens never emitted: padding and start
+  std::int64_t max_steps = 0;                 ///< maximum length including `end`; 0: 2 · source length + 5
   bool weights = false;                       ///< keep the attention weights
 };
 
 /// A token sequence found by a search.
 struct Hypothesis {
   std::vector<std::int64_t> tokens = {};  ///< without start and end
-  bool finished = false;                  ///< whether it reached its end within the steps allowed
-  double log_prob = 0;                    ///< log p, that of the end included
-  double score = 0;                       ///< log p / length^α, the end counted
-  Tensor weights = {};                    ///< [tokens (+ end), S], if asked for
+  bool finished = false;                  ///< whether it ended within max_steps
+  double log_prob = 0;                    ///< log p, including the end
+  double score = 0;                       ///< log p / length^α, where length includes the end
+  Tensor weights = {};                    ///< [tokens (+ end), S], if requested
 };
 
 /// The result of one step of N rows.
 template <class State>
 struct BeamStep {
   Tensor log_probs;     ///< [N, V]
-  State state;          ///< after the tokens were read
+  State state;          ///< after reading the tokens
   Tensor weights = {};  ///< attention weights [N, S]; needed only for `BeamSearchOptions::weights`
 };
-/// So that `BeamStep{log_probs, state}` needs no type.
+/// Deduces the type in `BeamStep{log_probs, state}`.
 template <class State>
 BeamStep(Tensor, State, Tensor = {}) -> BeamStep<State>;
 
@@ -68,12 +68,12 @@ BeamStep(Tensor, State, Tensor = {}) -> BeamStep<State>;
 /// if it has only one, along that; an undefined tensor stays undefined.
 template <class State>
 State select_rows(const State& state, const Tensor& index);
-/// The number of rows of a state; throws "beam_search: …" unless all its tensors have as many.
+/// The number of rows of a state; throws "beam_search: …" unless all its tensors agree.
 template <class State>
 std::int64_t row_count(const State& state);
 
-/// The state of a decoder and the memory it attends to, as one state for a search. All hypotheses of a source
-/// attend to the same memory, so its rows are selected again only after a source has finished.
+/// The state of a decoder and the memory it attends to, combined into one search state. All hypotheses of a
+/// source attend to the same memory, so its rows are reselected only after a source has finished.
 template <class State>
 class AttendingState {
  public:
@@ -99,11 +99,11 @@ class AttendingState {
 namespace detail {
 
 Tensor select_tensor_rows(const Tensor& tensor, const Tensor& index);
-/// The number of rows; -1 for an undefined tensor, which has any number.
+/// The number of rows; -1 for an undefined tensor, which matches any number.
 std::int64_t tensor_rows(const Tensor& tensor);
 std::int64_t common_rows(const std::vector<std::int64_t>& counts);
 
-/// The hypotheses of a running search. Each live one has a row of the state.
+/// The hypotheses of a running search. Each live hypothesis has a row of the state.
 class Beams {
  public:
   Beams(BeamSearchOptions options, std::int64_t sources, const Tensor& lengths);
@@ -111,15 +111,15 @@ class Beams {
   bool done() const noexcept { return live_.empty(); }
   /// The last token of each live hypothesis, [N].
   Tensor tokens() const;
-  /// Extends the live hypotheses by one token: log-probabilities [N, V], weights [N, S] or undefined. Returns
-  /// the row that each hypothesis live afterwards continues, or an undefined tensor if every row continues in
-  /// place.
+  /// Extends the live hypotheses by one token, given log-probabilities [N, V] and weights [N, S] or
+  /// undefined. Returns the previous row of each hypothesis that is live afterwards, or an undefined tensor
+  /// if the rows are unchanged.
   Tensor extend(const Tensor& log_probs, const Tensor& weights);
-  /// Those of each source, best score first.
+  /// The hypotheses of each source, best score first.
   std::vector<std::vector<Hypothesis>> hypotheses() const;
 
  private:
-  /// A token of a hypothesis. Hypotheses share their beginnings, so tokens form a tree; parent -1: none.
+  /// A token of a hypothesis. Hypotheses share prefixes, so tokens form a tree; parent -1: none.
   struct Token {
     std::int64_t id, parent;
     std::int64_t step, row;  // of its attention weights
@@ -132,7 +132,7 @@ class Beams {
     bool live = true, finished = false;
     std::int64_t row = 0;  // of the state, if live
   };
-  /// A path as it may be after the step; one that is not live stays as it is.
+  /// A candidate path for the next step; a finished path is unchanged.
   struct Candidate {
     double score;
     const Path* path;
@@ -160,15 +160,14 @@ class Beams {
 
 }  // namespace detail
 
-/// Up to `beam` hypotheses for each of the state's B rows, best score first. A finished hypothesis keeps
-/// its place in the beam until better ones displace it, and takes no further part in the steps. A source
-/// gives the same result alone as in a batch, up to rounding. A hypothesis that has not ended after
-/// `max_steps` tokens is left unfinished; `lengths` [B], those of the sources, are needed only where
-/// `max_steps` is 0.
+/// Up to `beam` hypotheses for each of the state's B rows, best score first. A finished hypothesis stays in
+/// the beam until better ones displace it, and is not extended further. A source has the same result alone as
+/// in a batch, up to rounding. A hypothesis that has not ended after `max_steps` tokens is returned
+/// unfinished. The source lengths `lengths` [B] are needed only if `max_steps` is 0.
 ///
-/// Nothing is recorded for gradients; eval() of the model, which turns dropout off, is the caller's. Throws
-/// "beam_search: …" for a beam below 1, no bound on the steps, an end outside the vocabulary, and rows that
-/// have no finite log-probability left.
+/// Nothing is recorded for gradients. Call eval() on the model first to turn dropout off. Throws
+/// "beam_search: …" for a beam below 1, no limit on the steps, an end token outside the vocabulary, and rows
+/// without a finite log-probability.
 template <class State, class Step>
 std::vector<std::vector<Hypothesis>> beam_search(Step&& step, State state,
                                                  const BeamSearchOptions& options = {},

@@ -1,11 +1,11 @@
-/// A recurrent decoder that attends to the source before each token.
+/// A recurrent decoder with attention to the source.
 ///
 /// Equations of one step (the attention's are in attention.h), with token y, previous state h and memory m:
 ///   e       = dropout(embedding(y))
 ///   context = attention of h over m
 ///   h'      = unit(relu([e; context]), h)               GRU, LSTM (with its cell state) or RAU
 ///   log p   = log_softmax(out [h'; context])            with `output_embedding`: out [h'; context; e]
-/// Under teacher forcing the whole recurrence is one op, with the output layer and the loss after it.
+/// Under teacher forcing the whole recurrence is one op, followed by the output layer and the loss.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace rill::nn {
 
-/// Options of AttentionDecoder, with PyTorch's names.
+/// Options of AttentionDecoder.
 struct AttentionDecoderOptions {
   std::int64_t vocabulary = 0;      ///< V
   std::int64_t embedding_dim = 0;   ///< E
@@ -32,18 +32,19 @@ struct AttentionDecoderOptions {
   double dropout = 0.1;             ///< of the embeddings
   double features_dropout = 0;      ///< of the inputs of readout and output layer
   Cell cell = Cell::gru;            ///< recurrent unit
-  bool attention = true;   ///< false: the context is the memory's first position, the same at every step
-  bool relu_input = true;  ///< the unit reads relu([e; context]); false: [e; context] itself
-  bool output_embedding = false;  ///< the output layer reads [h'; context; e]
-  std::int64_t readout_size = 0;  ///< a layer dropout(tanh(readout(..))) of this size before `out`; 0: none
-  std::optional<std::int64_t> padding_idx = std::nullopt;  ///< a token whose embedding is 0 and stays so
+  bool attention = true;            ///< false: the context is the first position of the memory at every step
+  bool relu_input = true;           ///< the unit reads relu([e; context]); false: [e; context] itself
+  bool output_embedding = false;    ///< the output layer reads [h'; context; e]
+  std::int64_t readout_size = 0;    ///< a layer dropout(tanh(readout(..))) of this size before `out`; 0: none
+  std::optional<std::int64_t> padding_idx =
+      std::nullopt;  ///< token whose embedding is 0 and gets no gradient
 };
 
 /// The inputs of the output layer for T steps.
 struct DecoderFeatures {
   Tensor concat;         ///< [T, B, H + M (+ E)]: states, contexts and, with `output_embedding`, embeddings
   Tensor weights;        ///< [T, B, S], of the attention
-  RecurrentState state;  ///< after the last step, in the shape of the initial one
+  RecurrentState state;  ///< after the last step, in the shape of the initial state
   std::int64_t hidden_size = 0;  ///< H
   std::int64_t memory_size = 0;  ///< M
 
@@ -54,25 +55,25 @@ struct DecoderFeatures {
 /// The result of one step.
 struct DecoderStep {
   Tensor log_probs;      ///< [B, V]
-  RecurrentState state;  ///< in the shape of the one given
+  RecurrentState state;  ///< in the shape of the argument
   Tensor weights;        ///< [B, 1, S]
 };
 
 struct DecoderOutputs;
 
 /// A recurrent decoder with additive attention; parameters `embedding.weight`, `attn.v`, `attn.attn.weight`,
-/// `attn.attn.bias`, those of the unit under its name (`gru.weight_ih_l0` …), `out.weight`, `out.bias` and
-/// perhaps those of `readout`.
+/// `attn.attn.bias`, those of the unit under its name (`gru.weight_ih_l0` …), `out.weight`, `out.bias` and,
+/// if there is one, those of `readout`.
 ///
-/// Token ids are int64. The state is h (an LSTM's h and c), [B, H] or [1, B, H]. Where state, memory and
-/// tokens do not fit each other an error names both sides. T = 0 and B = 0 give empty results.
+/// Token ids are int64. The state is h (an LSTM's h and c), [B, H] or [1, B, H]. Throws naming both sides if
+/// state, memory and tokens do not match. T = 0 and B = 0 give empty results.
 class AttentionDecoder final : public Module {
  public:
-  /// Throws unless the sizes are positive and the dropouts lie in 0 … 1.
+  /// Throws unless the sizes are positive and the dropouts are in 0 … 1.
   AttentionDecoder(AttentionDecoderOptions options, Rng& rng);
 
-  /// The memory that all verbs attend to, made once per source. encoder_outputs [S, B, M]; lengths [B] int64
-  /// in 0 … S, or undefined.
+  /// The memory that the other functions attend to, computed once per source. encoder_outputs [S, B, M];
+  /// lengths [B] int64 in 0 … S, or undefined.
   Memory prepare(const Tensor& encoder_outputs, const Tensor& lengths = Tensor()) const;
 
   /// One step: tokens [B].
@@ -82,14 +83,14 @@ class AttentionDecoder final : public Module {
   /// Log-probabilities [.., V] of the next tokens.
   Tensor log_probs(const DecoderFeatures& features) const;
   Tensor log_probs(const Tensor& tokens, const RecurrentState& state, const Memory& memory) const;
-  /// Cross entropy with targets [T, B]; scores [T·B, V] never exist at once. `ignore_index` says which
-  /// targets are padding.
+  /// Cross entropy with targets [T, B], without materializing the scores [T·B, V]. `ignore_index` marks
+  /// padding targets.
   Tensor loss(const DecoderFeatures& features, const Tensor& targets,
               const CrossEntropyOptions& options = {}) const;
   Tensor loss(const Tensor& tokens, const RecurrentState& state, const Memory& memory, const Tensor& targets,
               const CrossEntropyOptions& options = {}) const;
 
-  const AttentionDecoderOptions& options() const noexcept { return options_; }  ///< as given
+  const AttentionDecoderOptions& options() const noexcept { return options_; }  ///< options
   void members(Members& m) override;
 
  private:
@@ -107,7 +108,7 @@ class AttentionDecoder final : public Module {
   AttentionDecoderOptions options_;
   Embedding embedding_;
   Dropout dropout_;
-  std::optional<AdditiveAttention> attention_;  // none: the context stands still
+  std::optional<AdditiveAttention> attention_;  // nullopt: the context is constant
   Recurrent unit_;
   Dropout features_dropout_;
   std::optional<Linear> readout_;

@@ -1,4 +1,4 @@
-/// Shared by forward and backward of decoder_sequence. Internal to it.
+/// Shared by the forward and backward pass of decoder_sequence. Internal.
 #pragma once
 
 #include <optional>
@@ -49,8 +49,8 @@ enum DecoderInput : int {
   input_ih
 };
 
-/// The states before the rows of step t from position `begin` on: initial ones [B, H] by position, then those
-/// of the step before, which lie in `later` with rows `stride` apart.
+/// The previous states of the rows of step t from position `begin` on: the initial ones [B, H] by position at
+/// step 0, then those of the previous step, which are in `later` with row stride `stride`.
 template <class T>
 kernels::RowView<const T> states_before(const SequenceRows& rows, std::int64_t hidden, const T* initial,
                                         const T* later, std::int64_t stride, std::int64_t t,
@@ -59,7 +59,8 @@ kernels::RowView<const T> states_before(const SequenceRows& rows, std::int64_t h
   return {later + (rows.first(t - 1) + begin) * stride, stride};
 }
 
-/// The gradients of decoder_sequence from those of its results. Uses up what was kept, unless the graph is.
+/// The gradients of decoder_sequence from those of its results. Overwrites the saved activations unless the
+/// graph is kept.
 void decoder_backward(DecoderKept& kept, Outputs dy, Grads& d);
 
 }  // namespace rill::nn::detail

@@ -1,8 +1,8 @@
-/// The recurrence of the attention decoder over all steps of given tokens, as one op.
+/// The recurrence of the attention decoder over all steps of known tokens, as one op.
 ///
-/// The output layer and the loss come after it. Inside, the embeddings' part of the gates is one product for
-/// all steps; then, per step and for a chunk of the batch: the query, the attention, a product of the
-/// context, the unit's step. Backward goes down in time, then makes each weight's gradient as one product.
+/// The output layer and the loss follow it. The embeddings' part of the gates is one product for all steps;
+/// then, per step and chunk of the batch: the query, the attention, the product of the context, the unit's
+/// step. Backward runs the steps in reverse order, then computes each weight's gradient as one product.
 #pragma once
 
 #include <rill/core/tensor.h>
@@ -12,7 +12,7 @@
 
 namespace rill::nn {
 
-/// The weights as they are stored.
+/// The stored weights.
 struct DecoderWeights {
   Tensor attention;       ///< [H + M, A]; the first H rows project the state
   Tensor v;               ///< [A]
@@ -26,7 +26,7 @@ struct DecoderInputs {
 };
 
 struct DecoderOutputs {
-  Tensor features;       ///< [N, H + M (+ E)]: state, context and, where asked for, embedding of each row
+  Tensor features;       ///< [N, H + M (+ E)]: state, context and, if requested, embedding of each row
   Tensor weights;        ///< [N, S], of the attention
   RecurrentState state;  ///< [B, H], after each sequence's last step
 };
@@ -34,17 +34,17 @@ struct DecoderOutputs {
 /// Which inputs the unit and the output layer read.
 struct DecoderReading {
   bool relu_input = true;         ///< the unit reads relu([e; context]) instead of [e; context]
-  bool output_embedding = false;  ///< features hold the embedding
+  bool output_embedding = false;  ///< features include the embedding
 };
 
 /// Runs the recurrence: context = attention of h over the memory, state' = unit([e; context], state). Throws
-/// "decoder: …" or "gru: …" (the unit's name) naming both sides when shapes or dtypes do not fit each other.
+/// "decoder: …" or "gru: …" (the unit's name) naming both sides if shapes or dtypes do not match.
 DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& inputs,
                                 const DecoderWeights& weights, const Memory& memory,
                                 const DecoderReading& reading);
 
 namespace reference {
-/// The same, composed of core ops step by step: the definition. All sequences have all steps.
+/// The definition, composed of core ops step by step. All sequences have all steps.
 DecoderOutputs decoder_sequence(Cell cell, const SequenceRows& rows, const DecoderInputs& inputs,
                                 const DecoderWeights& weights, const Memory& memory,
                                 const DecoderReading& reading);

@@ -1,4 +1,4 @@
-/// Sequence to sequence: a recurrent encoder, and a decoder that attends to it.
+/// Sequence to sequence: a recurrent encoder and a decoder with attention to it.
 ///
 ///   outputs, last = encoder(dropout(embedding(source)))    layers of any unit, one or both directions
 ///   state_0       = bridge(last state of the last layer)
@@ -21,26 +21,27 @@
 
 namespace rill::nn {
 
-/// Merge of an encoder's two directions: added, or concatenated.
+/// How the encoder's two directions are combined: added or concatenated.
 enum class Directions : std::uint8_t { sum, concat };
-/// Initial h of the decoder from the encoder's last: directions added, or tanh(bridge(concatenated)).
-/// Cell states are added.
+/// The decoder's initial h from the encoder's last states: the sum of the directions, or
+/// tanh(bridge(concatenation)). Cell states are summed.
 enum class Bridge : std::uint8_t { sum, project };
 
-/// Options of Seq2Seq, with PyTorch's names.
+/// Options of Seq2Seq.
 struct Seq2SeqOptions {
   std::int64_t source_vocabulary = 0;       ///< tokens of the source
   std::int64_t target_vocabulary = 0;       ///< tokens of the target
   std::int64_t embedding_dim = 0;           ///< of both languages
   std::int64_t hidden_size = 0;             ///< H, of encoder and decoder
   std::int64_t num_layers = 1;              ///< of the encoder
-  bool bidirectional = false;               ///< a second direction, from the end
+  bool bidirectional = false;               ///< adds a backward direction
   Directions directions = Directions::sum;  ///< of the encoder's outputs: the memory has H or 2H features
   Bridge bridge = Bridge::sum;  ///< from the last state of the encoder to the first of the decoder
   Cell cell = Cell::gru;        ///< of encoder and decoder
   double dropout = 0.1;         ///< of both languages' embeddings
   double layer_dropout = 0;     ///< between the encoder's layers
-  // The decoder's; see AttentionDecoderOptions. Without attention its context is the encoder's last state.
+  // Options of the decoder; see AttentionDecoderOptions. Without attention its context is the encoder's last
+  // state.
   bool attention = true;                                   ///< with attention
   std::int64_t attention_size = 0;                         ///< A; 0: hidden_size
   double features_dropout = 0;                             ///< of the decoder's features
@@ -50,26 +51,26 @@ struct Seq2SeqOptions {
   std::optional<std::int64_t> padding_idx = std::nullopt;  ///< of both languages
 };
 
-/// A batch of sources that the decoder can begin with.
+/// A batch of encoded sources.
 struct Encoded {
-  Memory memory;         ///< what attention reads
+  Memory memory;         ///< for attention
   RecurrentState state;  ///< [B, H]
 };
 
 /// An encoder and a decoder with attention; parameters `embedding.weight` and those of `encoder`, `bridge`
-/// (when it projects) and `decoder`.
+/// (if it projects) and `decoder`.
 ///
 /// Token ids are int64, time-major: source [S, B] with lengths [B] in 0 … S (undefined: all S), target_in and
-/// target_out [T, B], the same tokens shifted by one. Past its length a source costs nothing and changes
-/// nothing.
+/// target_out [T, B], the same tokens shifted by one. Positions past a source's length cost nothing and have
+/// no effect.
 class Seq2Seq final : public Module {
  public:
-  /// Throws unless sizes are positive and dropouts lie in 0 … 1.
+  /// Throws unless sizes are positive and dropouts are in 0 … 1.
   Seq2Seq(Seq2SeqOptions options, Rng& rng);
 
-  /// Runs the encoder: what search() and the decoder begin with.
+  /// Runs the encoder, whose result search() and the decoder start from.
   Encoded encode(const Tensor& source, const Tensor& lengths = Tensor()) const;
-  /// Cross entropy under teacher forcing; `ignore_index` says which targets are padding.
+  /// Cross entropy under teacher forcing; `ignore_index` marks padding targets.
   Tensor loss(const Tensor& source, const Tensor& lengths, const Tensor& target_in, const Tensor& target_out,
               const CrossEntropyOptions& options = {}) const;
   /// Translates: greedily, or with a beam. Dropout is off in eval().
@@ -77,7 +78,7 @@ class Seq2Seq final : public Module {
                                               const BeamSearchOptions& options = {}) const;
 
   const AttentionDecoder& decoder() const noexcept { return decoder_; }  ///< the decoder
-  const Seq2SeqOptions& options() const noexcept { return options_; }    ///< as given
+  const Seq2SeqOptions& options() const noexcept { return options_; }    ///< options
   void members(Members& m) override;
 
  private:
