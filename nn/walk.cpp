@@ -40,7 +40,7 @@ void Walk::on_counter(const std::string& name, Counter counter) {
 }
 
 void Walk::check_new(const std::string& name) {
-  check(names_.insert(name).second, "members: the name '{}' is given twice; rename one member", name);
+  check(names_.insert(name).second, "members: duplicate name '{}'; rename one member", name);
 }
 
 void convert(const Tensor& array, DType dtype) {
