@@ -15,7 +15,7 @@
 namespace rill {
 namespace {
 
-/// A layout to check at: f is handed a view of a dense leaf.
+/// A layout to check: f gets a view of a dense leaf.
 struct InputLayout {
   const char* name;
   Tensor (*leaf)(const Tensor& x);     ///< a tensor whose view has the elements of x
@@ -85,7 +85,7 @@ class Check {
   }
 
  private:
-  /// Uneven weights for every output element: a plain sum would hide errors that cancel.
+  /// Different weights for all output elements: a plain sum would hide errors that cancel.
   void make_projection() {
     const NoGrad no_grad;
     Rng rng(options_.seed);
@@ -121,8 +121,8 @@ class Check {
     return total;
   }
 
-  /// Every write asks for mutable_data() again, so that what is derived from an input (a packed weight) is
-  /// derived anew.
+  /// Every write calls mutable_data() again, so that data derived from an input (a packed weight) is
+  /// recomputed.
   double numeric(Tensor input, std::int64_t offset) const {
     const double at = input.data<double>()[offset];
     const double step = options_.eps * std::max(1.0, std::abs(at));
@@ -135,7 +135,7 @@ class Check {
     return (above - below) / (up - down);
   }
 
-  /// The gradient that backward gave, in the shape of the input.
+  /// The gradient from backward, in the shape of the input.
   std::vector<double> analytic(std::size_t i) const {
     const Tensor grad = leaves_[i].grad();
     if (!grad.defined()) return std::vector<double>(static_cast<std::size_t>(inputs_[i].numel()), 0.0);

@@ -82,7 +82,7 @@ Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 Tensor clamp(const Tensor& x, std::optional<double> lo, std::optional<double> hi);
 inline Tensor operator-(const Tensor& x) { return neg(x); }  ///< neg(x)
 
-// // --- selection and comparison (ops/compare.cpp)
+// --- selection and comparison (ops/compare.cpp)
 /// mask ? a : b, all broadcast; mask boolean, a and b of the same dtype, any. Differentiable if that is
 /// floating.
 ///

@@ -8,8 +8,8 @@
 #include <rill/core/error.h>
 #include <rill/core/kernels/simd.h>
 
-// Compiled with -ffp-contract=off: a fused multiply-add rounds once instead of twice, so numbers would differ
-// between compilers and processors. The logarithm and the cosine are our own for the same reason.
+// Compiled with -ffp-contract=off: a fused multiply-add rounds once instead of twice, so values would differ
+// between compilers and processors. The logarithm and the cosine are implemented here for the same reason.
 
 namespace rill {
 namespace {
@@ -40,7 +40,7 @@ constexpr std::uint64_t join(std::uint32_t lower, std::uint32_t upper) noexcept 
   return std::uint64_t{upper} << 32 | lower;
 }
 
-// The 53 upper bits of a draw as a number in [0, 2^53), exact.
+// The 53 upper bits of a draw as a value in [0, 2^53), exact.
 RILL_INLINE double upper_bits(std::uint32_t lower, std::uint32_t upper) noexcept {
   return static_cast<double>(upper) * 0x1p21 + static_cast<double>(lower >> 11);
 }
@@ -60,7 +60,7 @@ RILL_INLINE double minus_log(double u) noexcept {
   return -(exponent * 0.69314718055994531 + 2 * (s + s * series));
 }
 
-// cos(2 pi u) for u in [0, 1): the nearest quarter turn tells which of Taylor's series it is and the sign.
+// cos(2 pi u) for u in [0, 1): the nearest quarter turn selects the Taylor series and the sign.
 RILL_INLINE double cos_turns(double u) noexcept {
   const std::int32_t quarter = static_cast<std::int32_t>(u * 4 + 0.5);
   const double x = (u - quarter * 0.25) * 6.28318530717958648;  // within pi/4 of 0; the difference is exact
@@ -76,7 +76,7 @@ RILL_INLINE double cos_turns(double u) noexcept {
   return (quarter + 1) & 2 ? -value : value;
 }
 
-// A normal number of a block's two draws (Box and Muller). The 1 added keeps the logarithm finite.
+// A normal value from a block's two draws (Box and Muller). Adding 1 keeps the logarithm finite.
 RILL_INLINE double normal_of(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) noexcept {
   const double radius = std::sqrt(2 * minus_log((upper_bits(a, b) + 1) * 0x1p-53));
   return radius * cos_turns(upper_bits(c, d) * 0x1p-53);
@@ -138,7 +138,7 @@ double Rng::normal() noexcept {
 
 std::uint64_t Rng::below(std::uint64_t n) {
   check(n > 0, "Rng::below: there is no number below 0; n must be at least 1");
-  // Draws beyond the largest multiple of n would favour small results.
+  // Draws beyond the largest multiple of n would bias the result towards small values.
   const std::uint64_t excess = (0 - n) % n;
   std::uint64_t x = next();
   while (x > ~excess) x = next();
@@ -187,7 +187,7 @@ void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call
                     std::int64_t end, double keep_probability, T scale, T* out) noexcept {
   const double words = std::clamp(keep_probability, 0.0, 1.0) * 0x1p32;
   const std::uint64_t threshold = static_cast<std::uint64_t>(words + 0.5);
-  // A key and half a counter of its own for each call.
+  // Each call has its own key and half of the counter.
   const PhiloxBlock fixed =
       philox_block({low(stream), high(stream), low(call), high(call)}, low(seed), high(seed));
   const std::int64_t whole_begin = std::min((begin + 3) / 4 * 4, end);

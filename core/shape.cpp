@@ -25,7 +25,7 @@ std::int64_t numel(const Shape& shape) {
 
 Strides contiguous_strides(const Shape& shape) noexcept {
   Strides strides = shape;
-  // Unsigned: a size of 0 allows others whose product passes 63 bits; no element is reached by such strides.
+  // Unsigned: with a size of 0, the product of the others may exceed 63 bits; such strides reach no element.
   std::uint64_t step = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
     strides[i] = static_cast<std::int64_t>(step);

@@ -19,7 +19,7 @@ class Dims {
   static constexpr int max_rank = 8;  ///< most dimensions of a tensor
 
   Dims() = default;
-  // // --- from a list; throws if it is longer than max_rank
+  // --- from a list; throws if it is longer than max_rank
   Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
   /// From a span.
   explicit Dims(std::span<const std::int64_t> values) {

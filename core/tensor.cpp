@@ -41,7 +41,8 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
   impl->numel = numel(shape);
   impl->offset = offset;
   impl->shape = shape;
-  // Without elements any strides would do: all such tensors look alike, so that no op meets odd ones.
+  // Without elements any strides would be valid; using the same for all such tensors spares ops special
+  // cases.
   impl->strides = impl->numel == 0 ? contiguous_strides(shape) : strides;
   impl->contiguous = impl->numel == 0 || is_row_major(shape, strides);
   impl->storage = std::move(storage);
@@ -52,7 +53,7 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
 
 void Tensor::undefined() { fail("tensor: an undefined tensor was used; assign one first"); }
 
-// --- making tensors
+// --- construction
 
 Tensor empty(const Shape& shape, DType dtype) {
   Ref<TensorImpl> impl = new_impl();

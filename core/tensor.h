@@ -173,8 +173,8 @@ class Tensor {
   Tensor squeeze(std::int64_t dim) const;
   Tensor unsqueeze(std::int64_t dim) const;
 
-  // // --- in place, never recorded: they throw for a tensor with history and, while recording is enabled,
-  // for a leaf or a source that requires a gradient; return *this
+  // --- in place, never recorded; throw for a tensor with history and, while recording, for leaves and
+  // sources that require a gradient
   Tensor& fill_(double value);
   Tensor& zero_();
   /// Takes the values of `source`, of any dtype, broadcast to this shape.

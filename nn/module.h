@@ -105,7 +105,7 @@ class Members {
     std::function<void(std::uint64_t)> set;  ///< sets the value
   };
 
-  // // --- called for each member with its full name; the members of a child follow it
+  // --- called for each member with its full name; the members of a child follow it
   virtual void on_parameter(const std::string& name, Tensor& leaf, const View* view) = 0;
   virtual void on_buffer(const std::string&, Tensor&) {}
   virtual void on_counter(const std::string&, Counter) {}

@@ -31,7 +31,7 @@ concept LeafView = std::derived_from<V, Tensor> && requires(const V& v) {
 /// parameters of the optimiser: "0", "1", …
 class Parameters {
  public:
-  // // --- conversions from the lists above
+  // --- conversions from the lists above
   Parameters(NamedTensors named) : list_(std::move(named)) {}
   /// Without names.
   Parameters(const std::vector<Tensor>& tensors) {
@@ -53,7 +53,7 @@ class Parameters {
   /// Without names.
   Parameters(std::initializer_list<Tensor> tensors) : Parameters(std::vector<Tensor>(tensors)) {}
 
-  // // --- pairs of a name, possibly empty, and a tensor
+  // --- pairs of a name, possibly empty, and a tensor
   auto begin() const noexcept { return list_.begin(); }
   auto end() const noexcept { return list_.end(); }
 

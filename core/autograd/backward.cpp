@@ -1,4 +1,4 @@
-// The backward pass: the order of its nodes, and the way of gradients between them.
+// The backward pass: the order of its nodes and the flow of gradients between them.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace rill {
 
-/// A waiting node lives by the edge that it was reached through until hold() takes over.
+/// A queued node is kept alive by the edge that it was reached through until hold() takes a reference.
 void Backward::enqueue(Node* node) {
   if (node->queued) return;
   check(!node->released,
@@ -21,7 +21,8 @@ void Backward::enqueue(Node* node) {
   std::push_heap(heap_.begin(), heap_.end());
 }
 
-/// Keeps alive a waiting node reached through `edge`: with the edge's own reference where the edge goes now.
+/// Keeps a queued node reached through `edge` alive: by the reference of the edge if the edge is being
+/// destroyed.
 void Backward::hold(Edge& edge, bool edge_goes) noexcept {
   Node* node = edge.node.get();
   if (!node || !node->queued || node->owned) return;
@@ -33,13 +34,13 @@ void Backward::hold(Edge& edge, bool edge_goes) noexcept {
   }
 }
 
-/// After a node has run, or has failed to: the nodes it reached must not go with it.
+/// Called after a node has run or failed: the nodes it reached must not be destroyed with it.
 void Backward::hold_reached(Node& node, bool edges_go) noexcept {
   for (int i = 0; i < node.inputs; ++i) hold(node.edges()[i], edges_go);
 }
 
 namespace {
-/// The slot where the gradient of a result waits for its node to run.
+/// The slot that stores the gradient of a result until its node runs.
 OutputSlot& waiting_slot(Edge& edge) {
   Node& node = *edge.node;
   check(!node.running, "backward: '{}' is running; neither its hooks nor its backward function may run it",
@@ -63,7 +64,7 @@ Slot Backward::slot(Edge& edge) {
 }
 
 namespace {
-/// Whether a gradient is held by one handle alone, and is all of its storage.
+/// Whether a single handle refers to the gradient, and it covers its whole storage.
 bool held_once(const TensorImpl& t) noexcept {
   return t.use_count() == 1 && t.storage->use_count() == 1 &&
          t.storage->bytes() == static_cast<std::size_t>(t.numel) * item_size(t.dtype);
@@ -104,13 +105,13 @@ void Backward::deliver(Edge& edge, const Tensor& gradient) {
   }
 }
 
-/// Delivers the gradient of a root, through an edge of the caller's that goes at once.
+/// Delivers the gradient of a root, through a temporary edge of the caller.
 void Backward::start(Edge& root, const Tensor& gradient) {
   deliver(root, gradient);
   hold(root, true);
 }
 
-/// Makes a contiguous gradient that nobody else holds that of a leaf without one.
+/// Moves a contiguous gradient that nothing else refers to into a leaf without one.
 bool Backward::adopt(Edge& edge, Tensor& gradient) {
   if (!edge.leaf) return false;
   TensorImpl& leaf = *edge.leaf;
@@ -141,7 +142,7 @@ void Backward::clear_outputs(Node& node) noexcept {
   for (int i = 0; i < node.outputs; ++i) node.output_slots()[i].grad = Tensor();
 }
 
-/// A backward function that failed may have used up what it kept, so its node cannot run again either.
+/// A backward function that failed may have overwritten what it saved, so its node cannot run again either.
 void Backward::run_node(Node& node) {
   bool started = false;
   node.running = true;
@@ -169,7 +170,7 @@ void Backward::run_node(Node& node) {
 
 void Backward::run() {
   const NoGrad no_grad;
-  const FlushDenormals flush;  // gradients through many steps vanish into them
+  const FlushDenormals flush;  // gradients vanish into denormals over many steps
   while (!heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end());
     const Ref<Node> node = Ref<Node>::adopt(heap_.back().node);

@@ -1,4 +1,4 @@
-// The gradients that a backward function sees.
+// The gradients passed to a backward function.
 #include <rill/core/autograd/pass.h>
 
 namespace rill {

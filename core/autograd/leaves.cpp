@@ -1,11 +1,11 @@
-// The leaves of a backward pass: which pass owns them, and when their hooks run.
+// The leaves of a backward pass: their ownership, and when their hooks run.
 #include <rill/core/autograd/pass.h>
 
 namespace rill {
 
 constinit thread_local Backward* Backward::outermost = nullptr;
 
-/// Makes this pass own a leaf; false when a pass of another thread does.
+/// Takes ownership of a leaf; false if a pass of another thread owns it.
 bool Backward::claim(TensorImpl& leaf) {
   Backward* owner = leaf.pass.load(std::memory_order_relaxed);
   if (owner == outermost) return true;
@@ -19,8 +19,8 @@ bool Backward::claim(TensorImpl& leaf) {
   return claimed;
 }
 
-/// The tensor that collects a leaf's gradient: grad(), or a buffer until hooks have seen it or another
-/// thread's pass ends.
+/// The tensor that accumulates a leaf's gradient: grad(), or a buffer until its hooks have run or another
+/// thread's pass has finished.
 Tensor& Backward::leaf_target(TensorImpl& leaf) {
   if (!claim(leaf)) {
     auto& [kept, gradient] = outermost->postponed_[&leaf];
@@ -31,7 +31,7 @@ Tensor& Backward::leaf_target(TensorImpl& leaf) {
   return leaf.hooked ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
 }
 
-/// Throws when a leaf's elements have another dtype than the op recorded: Module::to came between.
+/// Throws if a leaf's dtype is no longer the one that the op recorded, because of Module::to.
 void Backward::check_not_converted(const TensorImpl& leaf, DType recorded) {
   check(leaf.dtype == recorded,
         "backward: a leaf of shape {} was converted from {} to {} since; take the parameter from the module "
@@ -49,7 +49,7 @@ Slot Backward::leaf_slot(const Edge& edge) {
   return {target, fresh ? 0.0 : 1.0};
 }
 
-/// Runs the hooks of the leaves that this pass owns, and gives the leaves up.
+/// Runs the hooks of the leaves that this pass owns and releases the leaves.
 void Backward::finish_leaves() {
   for (const Ref<TensorImpl>& leaf : owned_) {
     if (!leaf->hooked) continue;
@@ -63,7 +63,7 @@ void Backward::finish_leaves() {
   disown();
 }
 
-/// Adds the gradients of leaves that passes of other threads owned. Hooks may postpone more.
+/// Adds the gradients of leaves that passes of other threads owned. Hooks may add further ones.
 void Backward::add_postponed() {
   while (!postponed_.empty()) {
     auto [leaf, gradient] = postponed_.extract(postponed_.begin()).mapped();

@@ -79,7 +79,7 @@ void destroy_one(Node* node) noexcept {
   memory::deallocate(node, bytes);
 }
 
-/// Nodes whose last reference went while another was being destroyed, linked through `depth`.
+/// Nodes whose last reference was dropped while another node was being destroyed, linked through `depth`.
 thread_local Node* doomed = nullptr;
 thread_local bool destroying = false;
 }  // namespace
@@ -177,7 +177,7 @@ void Saved::stale() const {
 // --- hooks
 
 namespace {
-/// Calls a hook; throws when it changed the gradient, which others may share.
+/// Calls a hook; throws if it modified the gradient, which may be shared.
 Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
   const Ref<Storage> storage = gradient.impl().storage;
   const std::uint32_t version = storage->version();

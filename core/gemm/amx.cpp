@@ -19,8 +19,8 @@ namespace {
 
 #if RILL_AMX
 
-// The processor's tiles, as amx_product.h wants them. Assembly, since the compiler's intrinsics do not say
-// what memory they read, and need flags that would change the code around them.
+// The processor's tiles, as required by amx_product.h. In assembly, since the compiler's intrinsics do not
+// declare the memory they read and need flags that would affect the surrounding code.
 class ProcessorTiles {
  public:
   ProcessorTiles() noexcept {
@@ -59,14 +59,14 @@ bool processor_has_tiles() noexcept {
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & wanted) == wanted;
 }
 
-// Linux keeps no room for the contents of tiles until a process asks for it.
+// Linux does not save the contents of tiles until a process requests it.
 bool system_grants_tiles() noexcept {
   constexpr long request = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long tile_data = 18;    // XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, request, tile_data) == 0;
 }
 #else
-// This build uses none, so has_amx() is false and nothing gets here.
+// This build does not use AMX: has_amx() is false and nothing calls these functions.
 class ProcessorTiles {
  public:
   ProcessorTiles() noexcept { std::abort(); }

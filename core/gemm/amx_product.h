@@ -1,7 +1,7 @@
-/// The product of split float32 matrices, on whatever has tiles: the processor (amx.cpp), or a test. Internal
-/// to core/gemm.
+/// The product of split float32 matrices, for any implementation of tiles: the processor (amx.cpp) or an
+/// emulation in tests. Internal to core/gemm.
 ///
-/// A Unit, while it lives, gives the calling thread 8 tiles of 16 rows of 64 bytes:
+/// A Unit provides the calling thread with 8 tiles of 16 rows of 64 bytes during its lifetime:
 ///   Unit::load<tile>(from, bytes)        rows that are so many bytes apart
 ///   Unit::store<tile>(to, bytes)
 ///   Unit::zero<tile>()
@@ -18,18 +18,17 @@
 
 namespace rill::kernels::amx {
 
-/// Block sizes of a product. A block of B, so many columns of a depth, stays in the second-level cache while
-/// rows of A pass.
+/// Block sizes of a product. A block of B, depth by columns, stays in the L2 cache while rows of A pass.
 struct BlockSize {
   std::int64_t columns, rows;
 };
 constexpr BlockSize from_memory{.columns = 384, .rows = 128};
-/// Beside a B that is packed: the more rows, the less often it comes from memory.
+/// For a packed B: the more rows, the less often it is read from memory.
 constexpr BlockSize from_packed{.columns = 0, .rows = 64};
 
-/// The longest sum made in a tile, before it is added to C: longer ones are less precise.
+/// The longest sum accumulated in a tile before it is added to C; longer sums are less accurate.
 constexpr std::int64_t longest_sum = 256;
-/// The depth of a block, two such sums: the deeper, the less often C comes and goes.
+/// The depth of a block, two such sums: the deeper, the less often C is read and written.
 constexpr std::int64_t most_depth = 2 * longest_sum;
 
 constexpr std::int64_t blocks_of(std::int64_t size, std::int64_t side) noexcept {
@@ -41,14 +40,14 @@ constexpr std::int64_t lines_words(std::int64_t depth) noexcept {
   return blocks_of(depth, block_depth) * block_words;
 }
 
-/// The length of a sum made in a tile: equal for all but the last, by k alone.
+/// The length of a sum in a tile, a function of k alone; equal for all sums but the last.
 constexpr std::int64_t sum_length(std::int64_t k) noexcept {
   const std::int64_t sums = std::max<std::int64_t>(blocks_of(k, longest_sum), 1);
   return std::max<std::int64_t>(blocks_of(blocks_of(k, sums), block_depth), 1) * block_depth;
 }
 
-/// Sums [16 · high, 32] = left · right: `count` blocks of each operand, one after the other. Tiles 0 to 3 are
-/// the sums, 4 and 5 of the left operand, 6 and 7 of the right one.
+/// Sums [16 · high, 32] = left · right: `count` consecutive blocks of each operand. Tiles 0 to 3 are the
+/// sums, 4 and 5 the left operand, 6 and 7 the right one.
 template <class Unit, int high>
 void multiply_blocks(std::int64_t count, const std::uint32_t* left, const std::uint32_t* right,
                      float* sums) noexcept {
@@ -138,9 +137,8 @@ void multiply(const SplitOperands& operands, float beta, MatrixView<float> c) no
   }
 }
 
-/// C += the products with an element that is not splittable, which stands as 0 in the blocks.
-/// `right(p, j, count, to)` gives `count` elements of row p of B from column j on; `right_has` says whether
-/// one of B's is not splittable.
+/// C += the products with an unsplittable element, which is 0 in the blocks. `right(p, j, count, to)` returns
+/// `count` elements of row p of B from column j on; `right_has` tells whether B has an unsplittable element.
 template <class Right>
 void add_unsplittable(MatrixView<const float> a, bool right_has, const Right& right,
                       MatrixView<float> c) noexcept {

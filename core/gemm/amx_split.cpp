@@ -14,7 +14,7 @@ namespace {
 using Words __attribute__((vector_size(64), may_alias)) = std::uint32_t;
 using Floats __attribute__((vector_size(64), may_alias)) = float;
 
-// For tile.h's transpose: vectors of a row of a tile, at whatever level.
+// For the transpose of tile.h: vectors of one row of a tile, at any level.
 struct WholeLine {
   static constexpr int bytes = 64;
   [[maybe_unused]] static constexpr int vectors = 1;
@@ -38,8 +38,7 @@ RILL_INLINE void mark_unsplittable(const Words& x, Words& marks) noexcept {
   marks |= (x & 0x7fffffffU) + (0x80000000U - std::bit_cast<std::uint32_t>(split_limit));
 }
 
-// One row of a tile of each term, from elements that follow each other over the depth. Terms are 2 tiles
-// apart.
+// One row of a tile of each term, from elements consecutive in depth. Terms are 2 tiles apart.
 RILL_INLINE void split_pairs(const Words& first, const Words& second, std::uint32_t* row,
                              Words& marks) noexcept {
   Words low = first;
@@ -73,8 +72,8 @@ RILL_INLINE void separate(const float* from, Words& even, Words& odd, std::index
   odd = __builtin_shufflevector(first, second, (2 * lane + 1)...);
 }
 
-// Splits a whole block and prefetches the one that begins at `next`: its rows are too far apart for the
-// processor to guess them.
+// Splits a whole block and prefetches the one that starts at `next`: its rows are too far apart for the
+// hardware prefetcher.
 RILL_KERNEL bool split_block(Role role, MatrixView<const float> from, const float* next,
                              std::uint32_t* to) noexcept {
   constexpr auto lanes = std::make_index_sequence<tile_side>();
@@ -95,7 +94,7 @@ RILL_KERNEL bool split_block(Role role, MatrixView<const float> from, const floa
       }
       split_pairs(low, high, tile_at + i * tile_side, marks);
     }
-    // A row of the tile now is a line where lines are rows in memory, otherwise a pair of elements.
+    // A row of the tile is now a line if lines are rows in memory, otherwise a pair of elements.
     if (from.transposed == (role == Role::right)) continue;
     for (std::int64_t term = 0; term < terms; ++term) {
       auto* const words = reinterpret_cast<float*>(tile_at + 2 * term * tile_words);
@@ -107,8 +106,7 @@ RILL_KERNEL bool split_block(Role role, MatrixView<const float> from, const floa
   return any >> 31 == 0;
 }
 
-// Splits a block that memory holds a part of, or that has unsplittable elements: from a copy, with zeros in
-// place of what is missing.
+// Splits a partial block, or one with unsplittable elements, from a copy in which the missing elements are 0.
 bool split_copy(Role role, MatrixView<const float> from, std::uint32_t* to) noexcept {
   alignas(64) float copy[block_lines * block_depth] = {};
   const MatrixView<const float> stored = from.transposed ? from.t() : from;

@@ -1,5 +1,5 @@
-/// Operands and results of AMX products: elements of float32 split into three terms of bfloat16, in blocks,
-/// and the sums that come out of tiles. Internal to core/gemm.
+/// Operands and results of AMX products: float32 elements split into three bfloat16 terms, in blocks, and the
+/// sums from tiles. Internal to core/gemm.
 #pragma once
 
 #include <cmath>
@@ -16,32 +16,32 @@ constexpr std::int64_t tile_words = tile_side * tile_side;
 constexpr std::int64_t terms = 3;
 
 // A block holds the terms of 32 lines (rows of A or columns of B) over a depth of 32: for each term two
-// tiles. A word is two elements that follow each other over the depth, the first one in its lower half. A
-// tile of A has a line in each of its rows, a tile of B in each of its columns.
+// tiles. A word is two elements consecutive in depth, the first one in its lower half. A tile of A has a line
+// in each row, a tile of B in each column.
 constexpr std::int64_t block_lines = 2 * tile_side;
 constexpr std::int64_t block_depth = 2 * tile_side;
 constexpr std::int64_t block_words = terms * 2 * tile_words;
 
-/// From here on an element is not split: below, the products of terms, and the sum of as many as are summed
-/// up in a tile, do not overflow.
+/// Elements from this magnitude on are not split: below it, the products of terms, and the sum of all those
+/// in a tile, do not overflow.
 constexpr float split_limit = 0x1p59F;
 inline bool is_splittable(float x) noexcept { return std::fabs(x) < split_limit; }
 
 enum class Role : std::uint8_t { left, right };
 
-/// Splits the rows of `lines`, which are rows of A or of B^T: writes for every 32 of them the blocks of their
-/// depth, one after the other, and `stride` words from those to the next 32. What fills up the last blocks is
-/// 0, and so are the terms of elements that are not splittable; false when there were such.
+/// Splits the rows of `lines`, which are rows of A or of B^T: writes for every 32 of them the blocks along
+/// the depth consecutively, with `stride` words between groups of 32. The last blocks are padded with 0,
+/// which also replaces the terms of unsplittable elements; returns false if there are any.
 bool split(Role role, MatrixView<const float> lines, std::uint32_t* to, std::int64_t stride) noexcept;
 
 /// Row p of a right operand [k, count], from its blocks.
 void unsplit_row(const std::uint32_t* right, std::int64_t stride, std::int64_t count, std::int64_t p,
                  float* to) noexcept;
 
-/// C = sums + beta C, with the sums in rows of 32. Beta 0 overwrites C whatever it held.
+/// C = sums + beta C, with the sums in rows of 32. Beta 0 overwrites C.
 void add_sums(const float* sums, float beta, MatrixView<float> c) noexcept;
 
-/// C [n] += x y for every y [n], or for those alone that are not splittable.
+/// C [n] += x y for every y [n], or only for the unsplittable ones.
 void add_scaled(std::int64_t n, float x, const float* y, bool only_unsplittable, float* c) noexcept;
 
 }  // namespace rill::kernels::amx

@@ -10,8 +10,8 @@
 #include <rill/core/kernels/simd.h>
 #include <rill/core/parallel/fork.h>
 
-// Exported by OpenBLAS where it chooses among processors at run time, but not declared in its header; and by
-// the OpenMP that it may be built on.
+// Exported by OpenBLAS with run-time dispatch, but not declared in its header; and by the OpenMP runtime that
+// it may use.
 extern "C" {
 void gotoblas_dynamic_init() __attribute__((weak));
 void gotoblas_dynamic_quit() __attribute__((weak));
@@ -22,9 +22,9 @@ void omp_set_num_threads(int) __attribute__((weak));
 namespace rill::kernels {
 namespace {
 
-// Lets OpenBLAS choose its kernels again, by its environment variable, if it did not know the processor. An
-// older OpenBLAS takes an x86 newer than itself for a Prescott of 2004, which makes products five times
-// slower; a Prescott has no AVX2.
+// Makes OpenBLAS select its kernels again, through its environment variable, if it did not recognize the
+// processor. An older OpenBLAS treats an x86 newer than itself as a Prescott of 2004, which makes products
+// five times slower; a Prescott has no AVX2.
 void correct_processor() noexcept {
 #if defined(__x86_64__)
   const SimdLevel level = cpu_simd_level();
@@ -39,16 +39,16 @@ void correct_processor() noexcept {
 #endif
 }
 
-// Guards the number of threads of OpenBLAS, or OpenBLAS itself where it has no locks.
+// Guards the thread count of OpenBLAS, or OpenBLAS itself if it has no locks.
 constinit std::mutex mutex;
 [[maybe_unused]] const bool whole_over_forks = detail::hold_over_forks<mutex>();
 
-// A product on OpenBLAS, which keeps to the calling thread meanwhile: rill splits products itself, and more
-// threads would oversubscribe the processor and make results depend on their number. Afterwards the program's
-// own calls of OpenBLAS have their threads again.
+// A product with OpenBLAS restricted to the calling thread: rill splits products itself, and additional
+// threads would oversubscribe the processor and make results depend on their number. Afterwards the previous
+// thread count is restored for the program's own calls.
 //
-// Debian has three builds. In that with threads of its own their number is the process's; in that on OpenMP
-// it is the calling thread's; that without threads has no locks, so products take turns.
+// Debian has three builds. With pthreads, the thread count belongs to the process; with OpenMP, to the
+// calling thread; the serial build has no locks, so products are serialized.
 class Call {
  public:
   explicit Call(bool may_split) noexcept : build_(openblas_get_parallel()), may_split_(may_split) {
@@ -78,14 +78,14 @@ class Call {
   Call& operator=(const Call&) = delete;
 
  private:
-  static constinit inline int running = 0;             // products that OpenBLAS might split
+  static constinit inline int running = 0;             // running products that OpenBLAS might split
   static constinit inline int threads_of_process = 1;  // before the first of them
   const int build_;
   const bool may_split_;
   int previous_ = 1;
 };
 
-// Whether a product is large enough for threads of OpenBLAS (its interface/gemm.c and gemv.c).
+// Whether OpenBLAS would use threads for a product of this size (interface/gemm.c and gemv.c).
 bool may_split(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
   const double multiplications = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   return multiplications >= (m == 1 || n == 1 ? 4 * 2304 : 4 * 65536);

@@ -1,16 +1,17 @@
-/// Matrix products through BLAS, one thread a call. The only room that knows BLAS; ops use gemm.h.
+/// Matrix products by BLAS, single-threaded. The only file that uses BLAS; ops use gemm.h.
 ///
-/// Loading rill changes nothing of the process's OpenBLAS. While products run, OpenBLAS (on OpenMP: the
-/// calling thread) is set to one thread; afterwards it has its own number again. Where it took the processor
-/// for a Prescott, the first product sets OPENBLAS_CORETYPE for a moment and has it choose kernels again.
+/// Loading rill does not affect the process's OpenBLAS. While products run, OpenBLAS (with OpenMP: the
+/// calling thread) is set to one thread; afterwards the previous count is restored. If OpenBLAS did not
+/// recognize the processor, the first product temporarily sets OPENBLAS_CORETYPE and makes it select kernels
+/// again.
 #pragma once
 
 #include <rill/core/gemm/matrix_view.h>
 
 namespace rill::kernels {
 
-/// C = A B + beta C, with C not transposed. Beta 0 overwrites C whatever it held. Every size and leading
-/// dimension must be below 2^31. Runs on the calling thread; any number of threads may call it.
+/// C = A B + beta C, with C not transposed. Beta 0 overwrites C. All sizes and leading dimensions must be
+/// below 2^31. Runs on the calling thread; thread-safe.
 template <class T>
 void blas_gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) noexcept;
 

@@ -7,15 +7,15 @@
 namespace rill::kernels {
 namespace {
 
-// Packed, B is panels of some columns, each k rows of that width, the last panel filled up with zeros.
+// A packed B consists of panels of k rows and a fixed number of columns, the last one padded with zeros.
 
-// A block of B, depth by columns, stays in the second-level cache; tiles of A pass through the first.
+// A block of B, depth by columns, stays in the L2 cache; tiles of A pass through L1.
 constexpr std::int64_t row_block = 96;
 constexpr std::int64_t column_block = 768;  // a multiple of every panel's width
 constexpr std::int64_t most_depth = 256;
 
-// The tiles of a level, by how A is stored, the vectors across (of one panel) and the rows. Those of several
-// panels take A by rows.
+// The tiles of a level, by the layout of A, the number of vectors (within one panel) and of rows. Tiles of
+// several panels read A by rows.
 template <class T>
 struct PanelKernels {
   static constexpr int tallest = 8;
@@ -25,7 +25,7 @@ struct PanelKernels {
   std::int64_t lanes;
   std::int64_t width;
   int most_rows;
-  int panels[tallest + 1];  // that a tile of so many rows takes at once
+  int panels[tallest + 1];  // per tile, by its number of rows
   TileKernel<T> several_panels[tallest + 1];
   TileKernel<T> one_panel[ways][widest + 1][tallest + 1];
   TileKernel<T> packing_panel[ways][tallest + 1];
@@ -36,7 +36,7 @@ template <class T, class Level>
 struct KernelTable {
   static constexpr int most_rows = Level::accumulators / Level::vectors;
 
-  // Few rows take several panels at once: independent sums hide the latency of a multiply-add.
+  // A tile of few rows covers several panels: independent sums hide the latency of a multiply-add.
   static constexpr int panels(int rows) {
     const int fitting = most_rows / rows;
     return fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
@@ -97,15 +97,15 @@ void prefetch(std::int64_t rows, std::int64_t columns, const T* c, std::int64_t 
 }
 
 // C = A B + beta C for at most row_block rows and k <= most_depth. A is stored by rows, or, with a buffer for
-// what is packed, A^T is. B is stored in panels, or, with a buffer, by rows; a last, narrow panel is in that
-// buffer already. The first tiles pack what they read, behind multiplications that take longer: those of the
-// first panel pack A, the first of every panel packs B.
+// the packed form, transposed. B is stored in panels, or, with a buffer, by rows; a narrow last panel is
+// already in that buffer. The first tiles pack the operands while they multiply, which hides the cost: the
+// tiles of the first panel pack A, the first tile of every panel packs B.
 template <class T>
 void multiply(const PanelKernels<T>& f, std::int64_t k, Operand<T> a, Operand<T> b, T beta,
               MatrixView<T> c) noexcept {
   const RowTiles tiles(c.rows, f.most_rows);
   const std::int64_t n = c.columns;
-  // More tiles than one are too high to take several panels.
+  // With more than one tile, tiles are too tall to cover several panels.
   const int panels = tiles.count == 1 && !a.packed && !b.packed ? f.panels[c.rows] : 1;
   const auto panel = [&](std::int64_t j) -> Operand<T> {
     if (b.packed) return {b.packed + j * k};
@@ -143,7 +143,7 @@ void multiply(const PanelKernels<T>& f, std::int64_t k, Operand<T> a, Operand<T>
       run(j, f.width / f.lanes, beta, row + j, c.ld);
     }
     if (j == n) continue;
-    // The last panel is narrow, and its last vector may reach beyond C.
+    // The last panel is narrow, and its last vector may extend beyond C.
     const std::int64_t vectors = (n - j + f.lanes - 1) / f.lanes;
     T result[PanelKernels<T>::tallest * PanelKernels<T>::widest * PanelKernels<T>::most_lanes];
     run(j, vectors, T(0), result, vectors * f.lanes);
@@ -151,7 +151,7 @@ void multiply(const PanelKernels<T>& f, std::int64_t k, Operand<T> a, Operand<T>
   }
 }
 
-// The depth of a block: equal for all but the last, by k alone.
+// The depth of a block, a function of k alone; equal for all blocks but the last.
 std::int64_t depth_of(std::int64_t k) noexcept {
   const std::int64_t blocks = std::max<std::int64_t>((k + most_depth - 1) / most_depth, 1);
   return std::max<std::int64_t>(((k + blocks - 1) / blocks + 7) / 8 * 8, 8);

@@ -15,26 +15,26 @@
 namespace rill {
 namespace {
 
-// Up to here OpenBLAS has kernels that pack nothing on AVX-512, unless B alone is transposed; our own have no
-// use for more than one thread either, at some 10 microseconds.
+// Up to this size OpenBLAS has kernels without packing on AVX-512, unless only B is transposed; rill's
+// kernels, at about 10 microseconds, do not benefit from threads either.
 constexpr std::int64_t small_product = 1'000'000;  // multiplications
 
-// With fewer rows or columns than this, packing the other operand costs more than it gains.
+// With fewer rows or columns, packing the other operand does not pay off.
 constexpr std::int64_t thin_side = 16;
 
-// Up to so many rows of A, a B that is stored by rows is read where it lies.
+// Up to this number of rows of A, a B stored by rows is not packed.
 constexpr std::int64_t few_rows = 32;
 
 enum class Kernel : std::uint8_t { blas, thin, blocked, amx };
 enum class Split : std::uint8_t { none, fixed, anywhere };
 
-// The kernel and the split of a product. All its parts take the same kernel.
+// The kernel and the partition of a product. All parts use the same kernel.
 struct Plan {
   Kernel kernel;
   Split split;
 };
 
-// AMX gains more than it costs to split the operands for it.
+// Whether AMX gains more than splitting the operands costs.
 template <class T>
 bool worth_amx(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
   constexpr std::int64_t shorter = 64;
@@ -72,12 +72,12 @@ void run(Kernel kernel, MatrixView<const T> a, MatrixView<const T> b, T beta, Ma
   kernels::blocked_gemm(a, b, beta, c, static_cast<T*>(workspace.data()));
 }
 
-// The longest sum that a kernel adds up by itself. BLAS may add one product after the other; the others add
-// blocks of some hundred.
+// The longest sum left to a kernel. BLAS may add products sequentially; the other kernels add blocks of a few
+// hundred.
 std::int64_t longest_sum(Kernel kernel) noexcept { return kernel == Kernel::blas ? 512 : 16384; }
 
-// C = A B + beta C, longer sums in halves: rounding errors grow with the number of additions in a row, here
-// with its logarithm.
+// C = A B + beta C, with longer sums split in halves: rounding errors grow with the number of sequential
+// additions, here only with its logarithm.
 template <class T>
 void run_in_halves(Kernel kernel, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
   const std::int64_t k = a.columns, half = k / 2;
@@ -91,20 +91,20 @@ void run_in_halves(Kernel kernel, MatrixView<const T> a, MatrixView<const T> b, 
   }
 }
 
-// Elements of `length` that are computed at a time, and the fewest of them that a thread takes.
+// Elements of `length` computed at a time, and the minimum per thread.
 struct Chunks {
   std::int64_t size, grain;
 };
 
 Chunks chunks_of(Split split, std::int64_t length) {
   if (split == Split::fixed) {
-    // By the sizes alone, since BLAS may add in another order for another size.
+    // By the sizes alone, since BLAS may add in a different order for a different size.
     constexpr std::int64_t shortest = 128, most = 16;
     const std::int64_t count = std::clamp(length / shortest, std::int64_t{1}, most);
     return {((length + count - 1) / count + 15) / 16 * 16, 1};
   }
-  // Every thread's chunk packs the operand that it shares with the others, so there should be few; twice as
-  // many as threads let a free one help out. Borders are those of the packed panels and of the tiles.
+  // Every chunk packs the operand that it shares with the others, so there should be few; twice as many as
+  // threads balance the load. Boundaries are those of packed panels and tiles.
   constexpr std::int64_t panels = 96, fewest = 2;
   const std::int64_t count = (length + panels - 1) / panels;
   return {panels, std::max(fewest, (count + 2 * num_threads() - 1) / (2 * num_threads()))};

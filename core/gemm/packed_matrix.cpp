@@ -9,7 +9,7 @@
 namespace rill {
 namespace {
 
-/// Fewer rows leave most of a tile empty, while the layout for AMX is half as large again.
+/// Fewer rows leave most of a tile empty, while the AMX layout is half as large again.
 constexpr std::int64_t rows_for_amx = 16;
 
 }  // namespace

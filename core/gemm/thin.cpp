@@ -7,15 +7,15 @@
 namespace rill::kernels {
 namespace {
 
-// A block of B, depth by columns, comes from memory for the first tile and from the second-level cache for
-// the others; each of its rows is on a page of its own, so the depth must not outrun the table of pages.
+// A block of B, depth by columns, comes from memory for the first tile and from the L2 cache for the others;
+// each of its rows is on a separate page, so the depth must not exceed the TLB.
 constexpr std::int64_t most_depth = 128;
 constexpr std::int64_t column_block = 768;
 
-// Bytes of A that are transposed at once, which should stay in the first-level cache.
+// Bytes of A transposed at a time, which should fit in the L1 cache.
 constexpr std::int64_t most_transposed = 32768;
 
-// The tiles of a level, by their rows.
+// The tiles of a level, by number of rows.
 template <class T>
 struct ThinKernels {
   static constexpr int tallest = 12;
@@ -53,7 +53,7 @@ struct MakeThinKernels {
   }
 };
 
-// The last columns, fewer than a vector has lanes, which must not be read or written beyond.
+// The last columns, fewer than the lanes of a vector; no element beyond them may be accessed.
 template <class T>
 void last_columns(const ThinKernels<T>& f, MatrixView<const T> a, MatrixView<const T> b, T beta,
                   MatrixView<T> c) noexcept {
@@ -96,8 +96,8 @@ void multiply_by_rows(const ThinKernels<T>& f, MatrixView<const T> a, MatrixView
   }
 }
 
-// C^T = B^T A^T: the rows of B^T, which is what is stored, meet a vector across the rows of A, which is
-// transposed for that; C comes out transposed.
+// C^T = B^T A^T: rows of the stored B^T times vectors across the rows of A, which is transposed for that; C
+// is computed transposed.
 template <class T>
 void multiply_by_columns(const ThinKernels<T>& f, MatrixView<const T> a, MatrixView<const T> b, T beta,
                          MatrixView<T> c) noexcept {

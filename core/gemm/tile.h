@@ -1,8 +1,7 @@
-/// The tile that all of rill's own products are made of: a few rows of C by a few vectors of its columns,
-/// which stay in registers while k runs. Internal to core/gemm.
+/// The microkernel of all of rill's own products: a tile of a few rows of C by a few vectors of columns, kept
+/// in registers during the loop over k. Internal to core/gemm.
 ///
-/// It is written with the compiler's vector type and compiled once for each level, in functions with its
-/// instruction set.
+/// Written with the compiler's vector types and compiled once for each instruction set.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +14,19 @@
 
 namespace rill::kernels {
 
-/// The layout in which a tile finds an operand.
+/// The layout of an operand of a tile.
 enum class Stored : std::uint8_t {
   by_rows,
   packed,   ///< A tile by tile, k rows of the tile's height; B in panels, k rows of a panel's width
-  packing,  ///< A^T or B by rows, and the tile leaves it packed
-  far,      ///< by rows that come from memory: those of the next tiles are prefetched
+  packing,  ///< A^T or B by rows; the tile also packs it
+  far,      ///< by rows from memory: those of the next tiles are prefetched
 };
 
 template <class T>
 struct Operand {
   const T* data = nullptr;
-  std::int64_t ld = 0;  ///< leading dimension; of B in panels, from a panel to the next
-  T* packed = nullptr;  ///< receives what the tile packs; of B as aligned as a vector
+  std::int64_t ld = 0;  ///< leading dimension; for B in panels, the distance between panels
+  T* packed = nullptr;  ///< receives the packed operand; for B with the alignment of a vector
 };
 
 template <class T, class Level>
@@ -47,8 +46,9 @@ RILL_INLINE void tile(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, 
   constexpr int vectors_of_line = 64 / Level::bytes;
   Vector sums[rows][across] = {};
   for (std::int64_t p = 0; p < k; ++p) {
-    // Rows are far apart: the processor does not guess that the next tiles go on where this one ends. Of B
-    // the next but one is prefetched, of A the next, of A^T the next or the one after it.
+    // Rows are far apart, and the hardware prefetcher does not predict that the next tile continues where
+    // this one ends. Prefetched are the tile of B after the next, the next of A, and the next or the one
+    // after it of A^T.
     if constexpr (right == Stored::far || right == Stored::packing) {
 #pragma GCC unroll 16
       for (int v = 0; v < across; v += vectors_of_line)
@@ -92,7 +92,7 @@ RILL_INLINE void tile(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, 
   for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 16
     for (int v = 0; v < across; ++v) {
-      // C is not aligned as a vector, hence the copies, which become unaligned loads and stores.
+      // C does not have the alignment of a vector, hence the copies, which become unaligned loads and stores.
       T* to = c + i * ldc + v * L::lanes;
       Vector old = {};
       if (beta != T(0)) std::memcpy(&old, to, sizeof(old));
@@ -102,7 +102,8 @@ RILL_INLINE void tile(std::int64_t k, Operand<T> a, Operand<T> b, T beta, T* c, 
   }
 }
 
-/// Transposes a square block as wide as a vector, in place if `to` is `from`: rounds of interleaving halves.
+/// Transposes a square block as wide as a vector, in place if `to` is `from`, by rounds of interleaving
+/// halves.
 template <class T, class Level, std::size_t... lane>
 RILL_INLINE void transpose(const T* from, std::int64_t ld, T* to, std::int64_t to_ld,
                            std::index_sequence<lane...>) noexcept {
@@ -130,7 +131,7 @@ template <class T>
 using TileKernel = void (*)(std::int64_t k, const Operand<T>& a, const Operand<T>& b, T beta, T* c,
                             std::int64_t ldc) noexcept;
 
-// Local to each source file, since the same name may stand for other instructions in a user's build.
+// Local to each source file, since the same name may mean other instructions in a user's build.
 namespace {
 
 // A level: bytes of a vector, vectors across a panel, vectors of C its registers hold, and its functions.
@@ -156,7 +157,7 @@ RILL_LEVEL(Portable, 16, 2, 12, )
 
 }  // namespace
 
-/// The value of Make::of<Level>() for this processor, made once for each level.
+/// The value of Make::of<Level>() for this processor.
 template <class Make>
 const auto& for_this_processor() noexcept {
   static constexpr auto portable = Make::template of<Portable>();
@@ -170,8 +171,8 @@ const auto& for_this_processor() noexcept {
   return portable;
 }
 
-/// C = result + beta C for what a tile left in a buffer because C ends before its last vector: element (i, j)
-/// of the result stands at i · row + j · column.
+/// C = result + beta C for a tile computed into a buffer because C ends before its last vector: element (i,
+/// j) of the result is at i · row + j · column.
 template <class T>
 void put_edge(const T* result, std::int64_t row, std::int64_t column, T beta, MatrixView<T> c) noexcept {
   for (std::int64_t i = 0; i < c.rows; ++i) {
@@ -182,7 +183,7 @@ void put_edge(const T* result, std::int64_t row, std::int64_t column, T beta, Ma
   }
 }
 
-/// The tiles of m rows, as alike as possible: 9 rows are 5 and 4, not 8 and 1.
+/// The heights of the tiles for m rows, as equal as possible: 9 rows are 5 and 4, not 8 and 1.
 struct RowTiles {
   std::int64_t m;
   std::int64_t count;

@@ -9,7 +9,7 @@
 namespace rill {
 namespace {
 
-constexpr std::string_view counter_prefix = "counter:";  // no name of a member holds a colon
+constexpr std::string_view counter_prefix = "counter:";  // member names contain no colon
 
 Tensor integers(const std::vector<std::uint64_t>& values, const Shape& shape) {
   std::vector<std::int64_t> bits;

@@ -18,7 +18,7 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// The file that `path` names: links followed, as far as they exist.
+/// The file that `path` names, with existing links resolved.
 std::filesystem::path resolve(std::filesystem::path path) {
   check(!path.filename().empty(), "write: '{}' is not the name of a file", path.string());
   std::error_code error;
@@ -29,15 +29,14 @@ std::filesystem::path resolve(std::filesystem::path path) {
   return path;
 }
 
-/// A name for the bytes on their way, which no other process or thread uses.
+/// A temporary name that no other process or thread uses.
 std::filesystem::path temporary_name(const std::filesystem::path& target) {
   static std::atomic<unsigned> counter = 0;
   const std::string base = target.filename().string().substr(0, 200);  // file systems allow 255
   return target.parent_path() / fmt::format(".{}.{}-{}.part", base, ::getpid(), counter++);
 }
 
-/// Makes a rename last: the folder reaches the disk. Some file systems cannot do it; the file is whole all
-/// the same.
+/// Makes a rename durable by syncing the folder. Some file systems cannot; the file is complete in any case.
 void sync_folder(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -54,7 +53,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : target_(resolve(path
   const bool exists = ::stat(target_.c_str(), &info) == 0;
   rill::check(!exists || S_ISREG(info.st_mode), "write {}: it is {}; give the name of a file",
               target_.string(), S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
-  do {  // a killed process of the same number may have left such a name
+  do {  // a killed process with the same id may have left such a file
     temporary_ = temporary_name(target_);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
@@ -63,7 +62,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : target_(resolve(path
     rill::fail("write {}: cannot make a file there: {}", target_.string(), reason(error));
   }
   if (exists) {
-    ::fchmod(descriptor_, info.st_mode & 0777);  // the new file is as private as the old one
+    ::fchmod(descriptor_, info.st_mode & 0777);  // keeps the permissions of the old file
   }
 }
 
@@ -83,7 +82,7 @@ void AtomicFile::fail(const char* what, int error) const {
 void AtomicFile::write(std::span<const std::byte> bytes) {
   rill::check(descriptor_ >= 0, "write {}: the file is already complete", target_.string());
   while (!bytes.empty()) {
-    constexpr std::size_t most = std::size_t{1} << 30;  // Linux writes no more than 2 GiB at once
+    constexpr std::size_t most = std::size_t{1} << 30;  // Linux writes at most 2 GiB per call
     const ssize_t n = ::write(descriptor_, bytes.data(), std::min(bytes.size(), most));
     if (n < 0) {
       if (errno != EINTR) {
@@ -131,7 +130,7 @@ void flush_stdout() {
 }
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
-  // Without O_NONBLOCK the opening of a pipe would wait for a writer.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     fail("read {}: {}", path.string(), reason(errno));
@@ -146,7 +145,7 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
   std::size_t filled = 0;
   for (ssize_t n = 1; n != 0;) {
     check(filled <= max_bytes, "read {}: it has more than {} bytes", path.string(), max_bytes);
-    // One byte more than the file should have, so that its end is seen without another round.
+    // One byte more than the expected size, so that the end is detected without another read.
     const auto size = static_cast<std::uint64_t>(std::max<off_t>(info.st_size, 0));
     bytes.resize(
         std::max<std::size_t>(filled + 4096, static_cast<std::size_t>(std::min(size, max_bytes)) + 1));

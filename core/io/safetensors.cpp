@@ -74,7 +74,7 @@ SafetensorsFile read_all(const Source& source) {
 
 // --- writing
 
-/// The tensors' indices in the order of their bytes in the file: wide dtypes first, so that all are aligned.
+/// The tensors' indices in file order: wide dtypes first, so that all are aligned.
 std::vector<std::size_t> data_order(const NamedTensors& tensors) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -84,7 +84,7 @@ std::vector<std::size_t> data_order(const NamedTensors& tensors) {
   return order;
 }
 
-/// Hands the bytes of the file to `write`, chunk by chunk.
+/// Passes the bytes of the file to `write` in chunks.
 void write_all(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata,
                const std::function<void(std::span<const std::byte>)>& write) {
   SafetensorsHeader header{.entries = std::vector<SafetensorsEntry>(tensors.size()), .metadata = metadata};

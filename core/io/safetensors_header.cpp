@@ -29,8 +29,8 @@ const char* format_name(DType dtype) noexcept {
   return "?";
 }
 
-/// Hears the parts of a header's JSON and builds the SafetensorsHeader. A parser of events, since one that
-/// builds a document keeps the last of two equal names without a word and follows any depth of nesting.
+/// A SAX handler that builds the SafetensorsHeader. A DOM parser would silently keep the last of duplicate
+/// names and follow any depth of nesting.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& label) : label_(label) {}
@@ -134,7 +134,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { unexpected("a truth value"); }
   bool binary(nlohmann::json::binary_t&) override { unexpected("binary data"); }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
-    // The library's text repeats the bytes of the file: only its kind and place are told.
+    // The library's message repeats bytes of the file, so only its code and position are reported.
     fail("safetensors: {}: the header is no valid JSON at its byte {} (parser error {})", label_, at,
          error.id);
   }
@@ -190,7 +190,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   std::optional<std::vector<std::uint64_t>> offsets_;
 };
 
-/// The first name that two entries have, or nothing.
+/// The first duplicate name, or nullptr.
 std::optional<std::string_view> repeated_name(const std::vector<SafetensorsEntry>& entries) {
   std::vector<std::string_view> names;
   names.reserve(entries.size());
@@ -200,7 +200,7 @@ std::optional<std::string_view> repeated_name(const std::vector<SafetensorsEntry
   return twice == names.end() ? std::nullopt : std::optional(*twice);
 }
 
-/// The bytes of an entry's numbers by dtype and shape; throws when that does not fit 63 bits.
+/// The size in bytes of an entry by dtype and shape; throws if it exceeds 63 bits.
 std::uint64_t byte_count(const SafetensorsEntry& e, const std::string& label) {
   auto bytes = static_cast<std::int64_t>(item_size(e.dtype));
   if (std::find(e.shape.begin(), e.shape.end(), 0) != e.shape.end()) return 0;
@@ -211,7 +211,7 @@ std::uint64_t byte_count(const SafetensorsEntry& e, const std::string& label) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-/// Throws unless the entries cover the `data_bytes` bytes behind the header exactly.
+/// Throws unless the entries exactly cover the `data_bytes` bytes after the header.
 void check_places(const std::vector<SafetensorsEntry>& entries, std::uint64_t data_bytes,
                   const std::string& label) {
   std::vector<const SafetensorsEntry*> order;
@@ -254,7 +254,7 @@ SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_
                                            const std::string& label) {
   check(text.starts_with('{'),
         "safetensors: {}: the header does not begin with '{{'; it is no safetensors file", label);
-  // The JSON parser would take a zero byte for the end of its input.
+  // The JSON parser would treat a zero byte as the end of its input.
   check(text.find('\0') == std::string::npos, "safetensors: {}: the header has a zero byte", label);
   HeaderReader reader(label);
   nlohmann::json::sax_parse(text, &reader);

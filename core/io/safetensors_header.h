@@ -1,4 +1,4 @@
-/// The JSON header of a safetensors file, read with every check and written. Internal: use safetensors.h.
+/// Reading, validating and writing the JSON header of a safetensors file. Internal: use safetensors.h.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace rill::detail {
 
 inline constexpr std::uint64_t max_safetensors_header =
-    100'000'000;  ///< in bytes: what the format's own library reads
+    100'000'000;  ///< in bytes: the limit of the reference implementation
 
 /// One tensor of a header.
 struct SafetensorsEntry {
@@ -32,17 +32,16 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads the text of a header that `data_bytes` bytes follow. Throws Error beginning with `label` unless it
-/// is strict JSON of the format and its tensors cover those bytes exactly.
+/// Parses a header that is followed by `data_bytes` bytes. Throws Error starting with `label` unless it is
+/// strict JSON of the format and its tensors exactly cover those bytes.
 SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_t data_bytes,
                                            const std::string& label);
 
-/// The text of a header, filled with spaces to a multiple of 8 bytes. Throws when a name comes twice, is
-/// reserved or is not UTF-8, or the whole is too long.
+/// The text of a header, padded with spaces to a multiple of 8 bytes. Throws if a name is a duplicate,
+/// reserved or not UTF-8, or if the header is too long.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-/// A name that a message shows in quotes, cut off when long: a bad file may have names of any length and
-/// content.
+/// A name quoted in a message, truncated if long: a bad file may have names of any length and content.
 struct Shown {
   std::string_view text;
 };

@@ -1,5 +1,5 @@
-/// Long sums in kernels: short blocks in T, which vectorise, added in float64. The error is that of one
-/// block, however many there are.
+/// Long sums in kernels: short blocks in T, which vectorize, accumulated in float64. The error is that of one
+/// block, whatever their number.
 #pragma once
 
 #include <algorithm>

@@ -9,13 +9,13 @@
 namespace rill::kernels {
 namespace {
 
-/// One value a column.
+/// One value per column.
 template <class T>
 struct Columns {
   alignas(64) T at[most_columns];
 };
 
-/// sums[j] = Σ_i term(i, j): blocks of rows in T, which vectorise, added in float64.
+/// sums[j] = Σ_i term(i, j): blocks of rows in T, which vectorize, accumulated in float64.
 template <class T, class F>
 RILL_INLINE void sum_columns(std::int64_t m, std::int64_t n, Columns<T>& sums, const F& term) noexcept {
   constexpr std::int64_t block = 128;

@@ -1,8 +1,8 @@
-/// Softmax down the columns of a matrix, for a dimension that is not the last: one thread, no allocation.
+/// Softmax over the columns of a matrix, for a dimension that is not the last: single-threaded, without
+/// allocation.
 ///
-/// The formulas and special cases of row_softmax and its kin, column by column; with `log` those of
-/// row_log_softmax. x is [m, n], n at most `most_columns`; ldx, ldy, … are leading dimensions. Instantiated
-/// for float and double.
+/// The formulas and special cases of row_softmax, per column; with `log` those of row_log_softmax. x is [m,
+/// n], n at most `most_columns`; ldx, ldy, … are leading dimensions. Instantiated for float and double.
 #pragma once
 
 #include <cstdint>

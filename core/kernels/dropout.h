@@ -1,4 +1,4 @@
-/// The elementwise loops of dropout: one thread, no allocation. Instantiated for float and double.
+/// The elementwise loops of dropout: single-threaded, without allocation. Instantiated for float and double.
 #pragma once
 
 #include <cstdint>

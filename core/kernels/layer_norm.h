@@ -1,4 +1,4 @@
-/// Layer normalisation of one row: one thread, no allocation. Instantiated for float and double.
+/// Layer normalisation of one row: single-threaded, without allocation. Instantiated for float and double.
 #pragma once
 
 #include <cstdint>

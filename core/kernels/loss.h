@@ -1,6 +1,7 @@
-/// Cross entropy of one row of scores x [n]: one thread, no allocation. Instantiated for float and double.
+/// Cross entropy of one row of scores x [n]: single-threaded, without allocation. Instantiated for float and
+/// double.
 ///
-/// The loss of a row is that of its class and, with label smoothing, a little of every class's: with
+/// The loss of a row is that of its class plus, with label smoothing, a fraction of that of every class: with
 /// z = log Σ e^x
 ///   L = a (z - x[target]) + b Σ_c weight[c] (z - x[c]), so
 ///   dL/dx = (a + b Σ weight) softmax(x) - b weight, and a less at the target.

@@ -51,8 +51,8 @@ RILL_INLINE float exp(float x) noexcept {
   return x < -87.3365479f ? 0.0f : below_top;
 }
 
-/// Natural logarithm within 1 ulp. -infinity for 0, NaN for negative numbers and NaN. Denormal numbers are
-/// exact too, unless the thread flushes them to zero.
+/// Natural logarithm within 1 ulp. -infinity for 0, NaN for negative values and NaN. Denormals are supported
+/// unless the thread flushes them to zero.
 RILL_INLINE float log(float x) noexcept {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const bool tiny = x < std::numeric_limits<float>::min();
@@ -108,12 +108,12 @@ RILL_INLINE float sigmoid(float x) noexcept {
   return x < -largest ? 0.0f : y;
 }
 
-// // --- from the standard library
+// --- from the standard library
 RILL_INLINE double exp(double x) noexcept { return std::exp(x); }
 RILL_INLINE double log(double x) noexcept { return std::log(x); }
 RILL_INLINE double tanh(double x) noexcept { return std::tanh(x); }
 
-/// As the float version, but reaching 0 at -infinity: e^-|x| never overflows.
+/// Like the float version, but 0 only at -infinity: e^-|x| never overflows.
 RILL_INLINE double sigmoid(double x) noexcept {
   const double e = std::exp(-std::fabs(x));
   return (x < 0.0 ? e : 1.0) / (1.0 + e);

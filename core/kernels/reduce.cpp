@@ -34,7 +34,7 @@ RILL_KERNEL T sum_abs_kernel(const T* x, std::int64_t n) noexcept {
   return static_cast<T>(block_sum<T>(n, [x](std::int64_t i) RILL_INLINE_LAMBDA { return std::fabs(x[i]); }));
 }
 
-// The least f(x[i]), NaN if one of them is.
+// The smallest f(x[i]); NaN if any is NaN.
 template <class T, class F>
 RILL_INLINE T least_of(const T* x, std::int64_t n, F f) noexcept {
   T least = infinity<T>;

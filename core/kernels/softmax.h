@@ -1,4 +1,5 @@
-/// Log-sum-exp and exponentials of rows, beside the softmax of reduce.h: one thread, no allocation.
+/// Log-sum-exp and exponentials of rows, complementing the softmax of reduce.h: single-threaded, without
+/// allocation.
 ///
 /// Instantiated for float and double. n may be 0.
 #pragma once
@@ -7,14 +8,14 @@
 
 namespace rill::kernels {
 
-/// log Σ e^x[i] in two terms: apart they keep the digits that a large maximum would swallow.
+/// log Σ e^x[i] as two terms, which keep the digits that a large maximum would absorb.
 template <class T>
 struct LogSumExp {
   T greatest;  ///< max x
   T log_sum;   ///< log Σ e^(x - max x)
 };
 
-/// Over nothing, and of a row of -infinity, -infinity + 0. NaN for NaN, infinity for infinity.
+/// -infinity + 0 for an empty row and for a row of -infinity. NaN for NaN, infinity for infinity.
 template <class T>
 LogSumExp<T> log_sum_exp(const T* x, std::int64_t n) noexcept;
 

@@ -42,7 +42,7 @@ struct SizeClass {
   std::size_t bytes;
 };
 
-/// 64, 128, … 512, then four classes a doubling: at most a fifth of a block is waste.
+/// 64, 128, … 512, then four classes per doubling: at most a fifth of a block is wasted.
 SizeClass size_class(std::size_t bytes) noexcept {
   const std::size_t units = std::max<std::size_t>((bytes + alignment - 1) / alignment, 1);
   if (units <= 8) return {units - 1, units * alignment};
@@ -94,8 +94,8 @@ std::vector<ThreadCache*>& registry() noexcept {
   return instance;
 }
 
-/// All locks of this file. What threads that a child does not have kept for themselves is lost to it, and
-/// counts as cached.
+/// All locks of this file. Blocks in the caches of threads that do not exist in a forked child are lost to it
+/// and count as cached.
 struct Locks {
   void lock() noexcept {
     registry_mutex.lock();
@@ -109,7 +109,8 @@ struct Locks {
 constinit Locks locks;
 [[maybe_unused]] const bool whole_over_forks = rill::detail::hold_over_forks<locks>();
 
-/// The calling thread's free lists. Only the owner changes them; `cached` is read by stats() of any thread.
+/// The calling thread's free lists. Only the owner modifies them; `cached` is read by stats() from any
+/// thread.
 class ThreadCache {
  public:
   ThreadCache() {
@@ -130,7 +131,7 @@ class ThreadCache {
     return block;
   }
 
-  /// A full cache gives the older half of each list back to the system.
+  /// When the cache is full, returns the older half of each list to the system.
   void give(void* block, SizeClass c) noexcept {
     if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) halve();
     lists_[c.index] = new (block) FreeBlock{lists_[c.index]};
@@ -151,7 +152,7 @@ class ThreadCache {
       cut(*middle, bytes_of(i));
     }
   }
-  /// Returns the blocks from `rest` on, the older ones, to the system.
+  /// Returns the blocks from `rest` on, which are the older ones, to the system.
   void cut(FreeBlock*& rest, std::size_t bytes) noexcept {
     while (FreeBlock* block = rest) {
       rest = block->next;
@@ -190,7 +191,7 @@ struct ThreadCacheOwner {
 
 ThreadCache* thread_cache() noexcept { return current ? current : start_cache(); }
 
-/// A block of `take(bytes)`, which is null when the system has none.
+/// A block from `take(bytes)`; throws if that returns null.
 [[gnu::noinline]] void* insist(void* (*take)(std::size_t), std::size_t bytes) {
   void* block = take(bytes);
   if (!block) {
@@ -248,7 +249,7 @@ void trim() noexcept {
   large_blocks().trim();
   if (current) current->drain();
 #if defined(__GLIBC__)
-  malloc_trim(0);  // or small blocks stay with the C library
+  malloc_trim(0);  // otherwise the C library keeps small blocks
 #endif
 }
 

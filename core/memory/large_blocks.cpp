@@ -12,12 +12,12 @@
 namespace rill::memory::detail {
 namespace {
 
-/// Reservation size where addresses are short.
+/// Reservation size if the address space is limited.
 constexpr std::int64_t few_addresses = std::int64_t{64} << 20;
 
-/// Addresses without memory, or null; at `start` with MAP_FIXED, in place of what is there.
+/// Reserves addresses without memory, or returns null; with MAP_FIXED, replaces the mapping at `start`.
 char* map_addresses(char* start, std::int64_t bytes, int flags) noexcept {
-  // Not MAP_NORESERVE, which would turn off the system's check that it has as much as is made usable later.
+  // Not MAP_NORESERVE, which would disable the system's check that it can back the memory later.
   void* mapped =
       ::mmap(start, static_cast<std::size_t>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   return mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped);
@@ -27,8 +27,8 @@ bool make_usable(char* start, std::int64_t bytes) noexcept {
   return ::mprotect(start, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE) == 0;
 }
 
-/// A new mapping in place of MADV_DONTNEED: it ends the claim to memory as well (strict overcommitment,
-/// RLIMIT_DATA), and no huge page fills the gap.
+/// A new mapping rather than MADV_DONTNEED: it also releases the commitment (strict overcommit, RLIMIT_DATA),
+/// and no huge page fills the gap.
 bool return_to_system(char* start, std::int64_t bytes) noexcept {
   return map_addresses(start, bytes, MAP_FIXED) != nullptr;
 }
@@ -59,7 +59,7 @@ void LargeBlocks::give(void* block, std::size_t size) noexcept {
   try {
     join(free_.emplace(static_cast<char*>(block), Extent{bytes, true}).first);
     cached_ += bytes;
-  } catch (const std::bad_alloc&) {  // no memory for the list itself: the addresses are lost
+  } catch (const std::bad_alloc&) {  // no memory for the list: the addresses are lost
     if (return_to_system(static_cast<char*>(block), bytes)) counted_.gave_back(bytes);
   }
   keep_at_most(limit_);
@@ -81,7 +81,7 @@ std::int64_t LargeBlocks::cached() noexcept {
   return cached_;
 }
 
-/// The lowest free extent that has, with those that touch it from above, `bytes`; or the end.
+/// The lowest free extent that provides `bytes` together with the adjacent extents above it; or the end.
 LargeBlocks::Free::iterator LargeBlocks::first_fit(std::int64_t bytes) noexcept {
   auto first = free_.begin();
   std::int64_t length = 0;
@@ -96,7 +96,7 @@ LargeBlocks::Free::iterator LargeBlocks::first_fit(std::int64_t bytes) noexcept 
   return free_.end();
 }
 
-/// Of the first `bytes` from `at` on, those that are resident.
+/// The resident bytes among the first `bytes` from `at` on.
 std::int64_t LargeBlocks::resident_bytes(Free::iterator at, std::int64_t bytes) noexcept {
   std::int64_t resident = 0;
   for (; bytes > 0; ++at) {
@@ -106,30 +106,29 @@ std::int64_t LargeBlocks::resident_bytes(Free::iterator at, std::int64_t bytes) 
   return resident;
 }
 
-/// Adds a range of addresses for `bytes` at least; false when there is none or the system has no such block.
+/// Reserves a range of at least `bytes`; false if there is no address space or the system has no such block.
 bool LargeBlocks::reserve(std::int64_t bytes) noexcept {
   char* start = nullptr;
   std::int64_t range = 0;
-  for (const std::int64_t wanted :
-       {range_, few_addresses, bytes}) {  // the process's addresses may be limited
+  for (const std::int64_t wanted : {range_, few_addresses, bytes}) {  // the address space may be limited
     range = std::max(wanted, bytes);
     start = map_addresses(nullptr, range, 0);
     if (start) break;
   }
   if (!start) return false;
   try {
-    // Tried at once, lest addresses stay reserved for a block that cannot be.
+    // Committed at once, so that no addresses stay reserved for a block that cannot exist.
     if (make_usable(start, bytes)) {
       join(free_.emplace(start, Extent{range, false}).first);
       return true;
     }
-  } catch (const std::bad_alloc&) {  // no memory for the list itself
+  } catch (const std::bad_alloc&) {  // no memory for the list
   }
   ::munmap(start, static_cast<std::size_t>(range));
   return false;
 }
 
-/// Takes the first `bytes` from `at` on out of what is free. Allocates nothing, so it cannot fail.
+/// Removes the first `bytes` from `at` on from the free extents. Allocates nothing, so it cannot fail.
 void LargeBlocks::cut(Free::iterator at, std::int64_t bytes) noexcept {
   while (bytes > 0) {
     auto node = free_.extract(at++);
@@ -142,7 +141,7 @@ void LargeBlocks::cut(Free::iterator at, std::int64_t bytes) noexcept {
   }
 }
 
-/// Merges a free extent with the neighbours that are like it.
+/// Merges a free extent with adjacent extents of the same residency.
 LargeBlocks::Free::iterator LargeBlocks::join(Free::iterator at) noexcept {
   const auto swallow_next = [&](Free::iterator low) {
     const auto next = std::next(low);
@@ -158,7 +157,7 @@ LargeBlocks::Free::iterator LargeBlocks::join(Free::iterator at) noexcept {
   return swallow_next(previous) ? previous : at;
 }
 
-/// Gives what is free back, the highest addresses first, until at most `bytes` are kept.
+/// Returns free memory to the system, highest addresses first, until at most `bytes` are kept.
 void LargeBlocks::keep_at_most(std::int64_t bytes) noexcept try {
   for (auto at = free_.end(); cached_ > bytes && at != free_.begin();) {
     --at;
@@ -173,10 +172,10 @@ void LargeBlocks::keep_at_most(std::int64_t bytes) noexcept try {
     at->second.resident = false;
     at = join(at);
   }
-} catch (const std::bad_alloc&) {  // no memory for the list itself: more is kept
+} catch (const std::bad_alloc&) {  // no memory for the list: more is kept
 }
 
-/// Makes the highest `bytes` of a free extent one of their own.
+/// Splits the highest `bytes` of a free extent off into their own extent.
 LargeBlocks::Free::iterator LargeBlocks::upper_part(Free::iterator at, std::int64_t bytes) {
   Extent& lower = at->second;
   if (bytes == lower.bytes) return at;

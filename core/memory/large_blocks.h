@@ -1,4 +1,4 @@
-/// Large blocks out of a range of addresses; internal to rill::memory.
+/// Large blocks from a reserved address range. Internal to rill::memory.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@
 
 namespace rill::memory::detail {
 
-/// Memory that the system gave, small blocks included.
+/// Statistics of memory obtained from the system, including small blocks.
 class SystemCount {
  public:
-  /// Counts `bytes` that one allocation took.
+  /// Records an allocation of `bytes`.
   void took(std::int64_t bytes) noexcept {
     allocations_.fetch_add(1, std::memory_order_relaxed);
     const std::int64_t now = bytes_.fetch_add(bytes) + bytes;
@@ -30,40 +30,41 @@ class SystemCount {
   std::atomic<std::int64_t> bytes_{0}, peak_{0}, allocations_{0};
 };
 
-/// Whole pages out of a reserved range of addresses. Free neighbours coalesce, and a request takes the
-/// lowest addresses that are long enough; so blocks crowd at the low end, and what is held stays a few per
-/// cent above its high-water mark in use (figures in docs/performance.md). This is address-ordered first fit:
-/// Wilson, Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995.
+/// Allocates whole pages from a reserved address range. Adjacent free blocks are merged, and an allocation
+/// takes the lowest addresses that fit; so blocks concentrate at the low end, and the memory held stays
+/// within a few per cent of the high-water mark in use (figures in docs/performance.md). This is
+/// address-ordered first fit: Wilson, Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and
+/// Critical Review", 1995.
 ///
-/// Free memory above the limit goes back to the system, the highest addresses first.
+/// Free memory above the limit is returned to the system, highest addresses first.
 class LargeBlocks {
  public:
-  /// Counts in `counted` what the system gives. Addresses are reserved `range` bytes at a time, less where
-  /// they are short, and never returned: an object that goes out of use should be trimmed first.
+  /// Records memory from the system in `counted`. Addresses are reserved `range` bytes at a time, less if the
+  /// address space is limited, and never returned: trim an object before it goes out of use.
   explicit LargeBlocks(SystemCount& counted, std::int64_t range = std::int64_t{64} << 30);
 
-  /// A block of at least `bytes`, which are more than 0, or null when the system has none.
+  /// A block of at least `bytes` > 0, or null if the system has none.
   void* take(std::size_t bytes) noexcept;
-  /// Returns a block of `take(bytes)`.
+  /// Frees a block of `take(bytes)`.
   void give(void* block, std::size_t bytes) noexcept;
 
-  /// Gives all that is free back to the system.
+  /// Returns all free memory to the system.
   void trim() noexcept;
-  /// The most bytes to keep free (default 4 GiB).
+  /// Limit on the free bytes kept (default 4 GiB).
   void set_limit(std::int64_t bytes) noexcept;
-  /// Bytes that are free and not given back.
+  /// Free bytes that have not been returned to the system.
   std::int64_t cached() noexcept;
 
-  /// Between these no other thread changes anything; for forks.
+  /// Block all other threads in between; for forks.
   void lock() noexcept { mutex_.lock(); }
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
   struct Extent {
     std::int64_t bytes;
-    bool resident;  // was used and not given back; what is not resident may not even be touched
+    bool resident;  // committed; non-resident memory must not be accessed
   };
-  using Free = std::map<char*, Extent>;  // by address; extents that touch differ in `resident`
+  using Free = std::map<char*, Extent>;  // by address; adjacent extents differ in `resident`
 
   std::int64_t whole_pages(std::int64_t bytes) const noexcept { return (bytes + page_ - 1) / page_ * page_; }
   Free::iterator first_fit(std::int64_t bytes) noexcept;

@@ -47,7 +47,7 @@ struct Pow {
   }
 };
 
-/// The gradient of a tie goes half to each side.
+/// Where the operands are equal, each gets half of the gradient.
 struct Maximum {
   static constexpr const char* name = "maximum";
   static constexpr Keeps keeps = Keeps::input;

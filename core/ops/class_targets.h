@@ -11,8 +11,8 @@ namespace rill::detail {
 /// Throws "op: …" unless `weight` is [classes] of `dtype`.
 void check_class_weights(const char* op, const Tensor& weight, std::int64_t classes, DType dtype);
 
-/// Targets, checked: which class each row has and how much it counts. Copies: later changes to the originals
-/// do not matter.
+/// Validated targets: the class and weight of each row. Copies, so that later changes to the originals have
+/// no effect.
 class ClassTargets {
  public:
   /// Throws "op: …" unless `target` is int64 and within 0 … classes - 1 (or `ignore`), and `weight` is
@@ -21,7 +21,7 @@ class ClassTargets {
                std::optional<std::int64_t> ignore);
 
   std::int64_t size() const { return ids_.numel(); }
-  /// The class of row i; negative where the row does not count.
+  /// The class of row i; negative if the row is ignored.
   std::int64_t operator[](std::int64_t i) const noexcept { return raw<const std::int64_t>(ids_)[i]; }
   bool counts(std::int64_t i) const noexcept { return (*this)[i] >= 0; }
   std::int64_t counted() const noexcept { return counted_; }
@@ -30,15 +30,15 @@ class ClassTargets {
   const T* weights() const noexcept {
     return weight_.defined() ? raw<const T>(weight_) : nullptr;
   }
-  /// The weight of row i, which must count.
+  /// The weight of row i, which must not be ignored.
   template <class T>
   T weight(std::int64_t i) const noexcept {
     return weight_.defined() ? raw<const T>(weight_)[(*this)[i]] : T(1);
   }
-  /// Σ of the weights of the rows that count: what a mean divides by.
+  /// Σ of the weights of all rows that are not ignored: the divisor of a mean.
   double total_weight() const noexcept { return total_weight_; }
-  /// The gradient of the reduced loss with respect to the loss of a row. 0 where a mean is one over no
-  /// weight: its value is not a number, but that is no reason for the gradients of all parameters to be none.
+  /// The gradient of the reduced loss with respect to the loss of a row. 0 for a mean over no weight: its
+  /// value is NaN, but that need not turn the gradients of all parameters into NaN.
   double row_factor(Reduction reduction) const noexcept;
   /// Σ of the weights of the classes.
   double all_weights() const noexcept { return all_weights_; }
@@ -51,7 +51,7 @@ class ClassTargets {
   double all_weights_ = 0;
 };
 
-/// Losses of rows, summed or averaged as asked; `divisor` is that of the mean.
+/// Losses of rows, reduced; `divisor` is that of the mean.
 Tensor reduced_loss(const Tensor& losses, Reduction reduction, double divisor);
 
 }  // namespace rill::detail

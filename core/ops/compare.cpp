@@ -1,4 +1,4 @@
-/// Choice and comparison.
+/// Selection and comparison.
 #include <cmath>
 
 #include <rill/core/ops/pointwise.h>
@@ -21,7 +21,7 @@ void check_mask(const char* op, const Tensor& mask) {
         name(mask.dtype()));
 }
 
-/// Gives d the elements of dy where mask == chosen, 0 elsewhere, summed over what was broadcast.
+/// Adds to d the elements of dy where mask == chosen, 0 elsewhere, summed over the broadcast dimensions.
 void give_masked(GradRef d, const Tensor& dy, const Tensor& mask, bool chosen) {
   if (!d) return;
   const Tensor zero = zeros({}, dy.dtype());

@@ -1,4 +1,4 @@
-/// Ops that copy elements to other places or another dtype.
+/// Ops that copy elements to another order, tensor or dtype.
 #include <algorithm>
 
 #include <rill/core/autograd.h>
@@ -32,7 +32,7 @@ Tensor to(const Tensor& x, DType dtype) {
 
 namespace {
 
-/// The shape of `tensors` concatenated along dimension `at`; throws where they do not fit.
+/// The shape of `tensors` concatenated along dimension `at`; throws if they do not match.
 Shape concat_shape(const std::vector<Tensor>& tensors, int at) {
   const Tensor& first = tensors.front();
   Shape shape = first.shape();

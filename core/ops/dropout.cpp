@@ -11,8 +11,8 @@ using detail::raw;
 
 namespace {
 
-/// y = x with dropped elements 0 and kept ones scaled; which were kept goes to `kept` unless that is null.
-/// The mask is made in chunks that stay in the cache; its element i depends on i alone.
+/// y = x with dropped elements 0 and the others scaled; writes which were kept to `kept` unless it is null.
+/// The mask is generated in chunks that stay in the cache; its element i depends on i alone.
 template <class T>
 void drop(const DropoutKey& key, double p, std::int64_t n, const T* x, T* y, std::uint8_t* kept) {
   constexpr std::int64_t chunk = 2048;
@@ -41,7 +41,7 @@ Tensor dropout(const Tensor& x, double p, DropoutKey key) {
     }
     const Tensor from = x.detach().contiguous();
     const Tensor y = empty(x.shape(), x.dtype());
-    // A byte an element, because making the mask again would take some times as long as reading it.
+    // One byte per element, because regenerating the mask would take several times as long as reading it.
     const Tensor kept = is_recording({x}) ? empty(x.shape(), boolean) : Tensor();
     drop(key, p, y.numel(), raw<const T>(from), raw<T>(y),
          kept.defined() ? raw<std::uint8_t>(kept) : nullptr);

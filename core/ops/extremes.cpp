@@ -39,7 +39,7 @@ struct Min : Smallest {
   static constexpr const char* name = "min";
 };
 
-/// The dims an extreme is looked for in: they must hold something.
+/// The dims of an extremum, which must not be empty.
 DimSet searched(const char* op, const Tensor& x, const Dims& dims) {
   const DimSet set(op, dims, x.dim());
   check(set.count(x.shape()) > 0, "{}: shape {} has no element to choose from", op, x.shape());
@@ -65,7 +65,8 @@ Tensor over_dims(const Tensor& x, const Dims& dims, bool keepdim) {
             const T share =
                 raw<const T>(gradient)[i] / static_cast<T>(kernels::count_equal(row, n, result[i]));
             T* const to = raw<T>(dx) + i * n;
-            // A product, so that the share of a NaN, infinite for want of an equal, gives NaN.
+            // A product, so that for NaN, which equals no element and has an infinite weight, the result is
+            // NaN.
             for (std::int64_t k = 0; k < n; ++k) to[k] = static_cast<T>(row[k] == result[i]) * share;
           });
           d[0].give(detail::unmoved(dx, set, x.shape()));

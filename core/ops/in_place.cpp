@@ -1,4 +1,4 @@
-/// The verbs that change a tensor in place. None is recorded.
+/// In-place operations. None is recorded.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace rill {
 namespace {
 
-/// In-place verbs must not change what a recorded op may rely on.
+/// In-place operations must not modify what a recorded op may rely on.
 void check_in_place(const char* verb, const Tensor& t) {
   check(
       t.is_leaf(),
@@ -56,13 +56,13 @@ struct Scale {
   }
 };
 
-/// The destination of an in-place op: t, whose version moves on.
+/// The destination of an in-place op: bumps the version of t.
 const Tensor& changed(const Tensor& t) {
   t.impl().storage->bump_version();
   return t;
 }
 
-/// A verb that is not recorded would cut the gradient of what it reads.
+/// An op that is not recorded would silently drop the gradient of its source.
 void check_source(const char* verb, const Tensor& from) {
   check(!(grad_enabled() && from.requires_grad()),
         "{}: the source of shape {} wants a gradient, which {} does not record; use cat, where or +, or its "
@@ -76,7 +76,7 @@ void check_fits(const char* verb, const Tensor& to, const Tensor& from) {
         "{}: shape {} does not broadcast to {}", verb, from.shape(), to.shape());
 }
 
-/// Whether reading `from` while `to` is written could see new numbers.
+/// Whether reading `from` while `to` is written could return new values.
 bool may_overlap(const Tensor& to, const Tensor& from) noexcept {
   return from.ref()->storage == to.ref()->storage && !(from.ref() == to.ref());
 }

@@ -31,7 +31,7 @@ std::string place(std::int64_t i, const Shape& shape) {
   return fmt::format("position {}", position);
 }
 
-/// The indices, contiguous and outside the graph; throws for another dtype and for one outside 0 … size - 1.
+/// The indices, contiguous and detached; throws for another dtype or an index outside 0 … size - 1.
 Tensor checked(const char* op, const Tensor& index, std::int64_t size) {
   check(index.dtype() == int64, "{}: indices are {}, not int64; use .to(int64)", op, name(index.dtype()));
   Tensor out = index.contiguous();
@@ -60,11 +60,10 @@ void gather_blocks(const T* from, const Blocks& b, const std::int64_t* index, st
   });
 }
 
-/// Up to this many additions of float32 to one element are as exact as is wanted.
+/// Up to this many float32 additions to one element are accurate enough.
 constexpr std::int64_t few = 128;
 
-/// The positions 0 … n - 1 in the order of index[position], equal ones as they come; all indices are below
-/// size.
+/// The positions 0 … n - 1 stably sorted by index[position]; all indices are below size.
 std::vector<std::int64_t> positions_by_index(const std::int64_t* index, std::int64_t n, std::int64_t size) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(n));
   if (size / 8 > n) {
@@ -112,9 +111,9 @@ void add_gathered_rows(std::span<const std::int64_t> at, std::int64_t n, const T
   }
 }
 
-/// Adds from [outer, n, inner] to the blocks at index [n] of `to`, except at `skip`. The entries that go to
-/// one block are summed before they are added, in the order of the index for any number of threads: threads
-/// share out the outer blocks or the columns.
+/// Adds from [outer, n, inner] to the blocks at index [n] of `to`, except at `skip`. The entries of one block
+/// are summed before they are added, in the order of the index for any number of threads: threads partition
+/// the outer blocks or the columns.
 template <class T>
 void scatter_blocks(const T* from, const std::int64_t* index, std::int64_t n, std::int64_t skip, T* to,
                     const Blocks& b) {
@@ -228,8 +227,7 @@ Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const T
 
 namespace {
 
-/// Calls f(i, j) for each element that gather takes: its offset in x and its position in the contiguous
-/// `index`.
+/// Calls f(i, j) for each element of a gather: its offset in x and its position in the contiguous `index`.
 template <class F>
 void each_gathered(const Shape& x_shape, const Strides& x_strides, int dim, const Tensor& index, const F& f) {
   const std::int64_t* const at = raw<const std::int64_t>(index);

@@ -52,7 +52,7 @@ void give_sum(GradRef d, const Tensor& sums) {
 }
 
 /// `factor` is the weight or null. The gradients of weight and bias are sums over rows: chunks of a fixed
-/// number of rows are summed while the rows are in the cache for dx, and the chunks added at the end.
+/// number of rows are summed while the rows are cached for dx, and the chunk sums are added at the end.
 template <class T>
 void layer_norm_backward(const Rows& x, const Rows& dy, const RowMoments<T>* moments, const T* factor,
                          Grads& d) {

@@ -47,12 +47,12 @@ struct Run {
   std::int64_t stride = 1;
 };
 
-/// The product, which overflows only in a tensor without elements, where no loop uses it.
+/// The product; it overflows only for a tensor without elements, for which it is not used.
 std::int64_t wrapping_mul(std::int64_t a, std::int64_t b) noexcept {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-/// Dimensions first … last - 1 as one, if one stride walks them.
+/// Dimensions first … last - 1 merged into one, if a single stride covers them.
 std::optional<Run> joined(const Shape& shape, const Strides& strides, int first, int last) noexcept {
   Run run;
   for (int d = first; d < last; ++d) {

@@ -1,5 +1,5 @@
-/// Strided tensors as ops along dimensions read them: as blocks [outer, size, inner] or as rows. For
-/// ops only.
+/// Strided tensors viewed as blocks [outer, size, inner] or as rows, for ops along dimensions. Internal to
+/// ops.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace rill::detail {
 
-/// Elements that are worth handing to another thread, some 10 microseconds.
+/// Elements per chunk for parallel_for, about 10 microseconds.
 constexpr std::int64_t grain_elements = 16384;
 
 /// parallel_for over rows of `size` elements each.
@@ -26,42 +26,41 @@ void parallel_rows(std::int64_t rows, std::int64_t size, F&& f) {
 /// A set of dimensions of one tensor.
 class DimSet {
  public:
-  /// The given dims, all of them when none is given; throws "op: …" outside the rank and for one named twice.
+  /// The given dims, or all if none is given; throws "op: …" for a dim out of range or a duplicate.
   DimSet(const char* op, const Dims& dims, int rank);
   DimSet(const char* op, std::int64_t dim, int rank) : DimSet(op, Dims{dim}, rank) {}
 
   bool has(int dim) const noexcept { return bits_ >> dim & 1; }
-  /// Whether they are the last ones of the rank.
+  /// Whether they are the last dimensions.
   bool are_last(int rank) const noexcept;
-  /// The shape that is left of x when these dims are reduced.
+  /// The shape of x after reducing these dims.
   Shape reduced(const Shape& x, bool keepdim) const;
-  /// The number of elements of x that are reduced to one.
+  /// The number of elements of x reduced to one.
   std::int64_t count(const Shape& x) const;
 
  private:
   std::uint32_t bits_ = 0;
 };
 
-/// A tensor seen as [outer, size, inner]: the dimensions before, of and behind a group, each with one stride.
+/// A tensor viewed as [outer, size, inner]: the dimensions before, in and after a group, each with one
+/// stride.
 struct Blocks {
   std::int64_t outer, size, inner;
   std::int64_t outer_stride, stride, inner_stride;
 };
 
-/// x as blocks around the dimensions first … last - 1; nothing where a part needs more than one stride.
+/// x as blocks around the dimensions first … last - 1; nullopt if a part needs more than one stride.
 std::optional<Blocks> blocks_of(const Shape& shape, const Strides& strides, int first, int last) noexcept;
 
-/// x as blocks whose innermost elements are neighbours: x itself where its layout allows it, a copy
-/// otherwise.
+/// x as blocks whose innermost elements are contiguous: x itself if its layout allows it, a copy otherwise.
 struct BlockedTensor {
   Tensor data;
   Blocks blocks;
 };
 BlockedTensor blocked(const Tensor& x, int first, int last);
 
-/// x with the dimensions of a set moved behind the others, as `count` rows of `size` neighbouring elements.
-/// The order of the rows is that of x's other dimensions. x itself where its layout allows it, a copy
-/// otherwise.
+/// x with the dimensions of a set moved last, as `count` rows of `size` contiguous elements, in the order of
+/// x's other dimensions. x itself if its layout allows it, a copy otherwise.
 class Rows {
  public:
   Rows(const Tensor& x, DimSet dims);
@@ -89,13 +88,13 @@ void each_row(const Rows& rows, const F& f) {
   });
 }
 
-/// The order of dimensions that moves those of a set last.
+/// The permutation that moves the dimensions of a set last.
 Dims moved_last(DimSet dims, int rank);
-/// A contiguous tensor of rows as of Rows(x, dims), seen in the shape of x.
+/// A contiguous tensor of rows, as in Rows(x, dims), viewed in the shape of x.
 Tensor unmoved(const Tensor& rows, DimSet dims, const Shape& shape);
 
-/// Calls write(T* to, T beta), which makes `to` = beta · to + gradient for contiguous `to`, on the gradient
-/// itself where that is contiguous and on a buffer otherwise.
+/// Calls write(T* to, T beta), which computes `to` = beta · to + gradient for contiguous `to`, on the
+/// gradient itself if that is contiguous and on a buffer otherwise.
 template <class T, class F>
 void write_contiguous(const Slot& slot, F&& write) {
   if (slot.to.is_contiguous()) return write(raw<T>(slot.to), static_cast<T>(slot.beta));
@@ -109,7 +108,7 @@ void write_contiguous(const Slot& slot, F&& write) {
   }
 }
 
-/// The same for a gradient computed in the order of Rows(x, dims) of the input.
+/// The same for a gradient computed in the order of Rows(x, dims).
 template <class T, class F>
 void write_rows(GradRef d, DimSet dims, F&& write) {
   if (dims.are_last(d.shape().size())) return write_contiguous<T>(d.slot(), std::forward<F>(write));
@@ -118,8 +117,8 @@ void write_rows(GradRef d, DimSet dims, F&& write) {
   d.give(unmoved(fresh, dims, d.shape()));
 }
 
-/// Gives the gradient of an op that took k different elements of each row of its input, as of Rows(x, dims):
-/// dy [rows, k], contiguous, at the indices [rows, k], and 0 elsewhere.
+/// Adds the gradient of an op that selects k different elements of each row of its input, as in Rows(x,
+/// dims): dy [rows, k], contiguous, at the indices [rows, k], and 0 elsewhere.
 template <class T>
 void give_chosen(GradRef d, DimSet dims, std::int64_t k, const std::int64_t* indices, const T* dy) {
   const Shape shape = d.shape();

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-// Scores of all rows need not exist at once: a block of rows is scored, turned into its gradient in place and
-// multiplied into dx, dW and db. The loss is a scalar, so whatever gradient arrives later is a factor on
-// these. That costs one product less than keeping log-sum-exp and scoring again in the backward pass, for the
-// memory of one dW.
+// The scores of all rows are never materialized: the scores of a block of rows are computed, overwritten with
+// their gradient and multiplied into dx, dW and db. The loss is a scalar, so the gradient that arrives later
+// is just a factor. That saves one product over recomputing the scores in the backward pass, at the cost of
+// the memory of one dW.
 
 namespace rill {
 
@@ -24,7 +24,7 @@ using detail::raw;
 
 namespace {
 
-/// The elements of t as products take them, of a copy if they need one; `owner` keeps them alive.
+/// t as an operand of products, copied if necessary; `owner` keeps the elements alive.
 template <class T>
 MatrixView<const T> as_matrix(const Tensor& t, Tensor& owner) {
   owner = t.detach();
@@ -32,10 +32,10 @@ MatrixView<const T> as_matrix(const Tensor& t, Tensor& owner) {
   return *matrix_view<const T>(owner);
 }
 
-/// Results of forward besides the loss; undefined where nobody wants them.
+/// Results of the forward pass besides the loss; undefined if not required.
 struct KeptGradients {
   Tensor x;       // [N, in]
-  Tensor weight;  // in the layout of the weight: [V, in], or [in, V] when that is how it is stored
+  Tensor weight;  // in the layout of the weight: [V, in] or [in, V]
   Tensor bias;    // [V]
   bool weight_transposed = false;
 };
@@ -67,7 +67,7 @@ class BlockwiseLoss {
     }
   }
 
-  /// The losses of the rows that count.
+  /// The losses of the rows that are not ignored.
   Tensor run() {
     const auto n = static_cast<std::int64_t>(rows_.size());
     const Tensor losses = empty({n}, dtype_of<T>);
@@ -90,7 +90,7 @@ class BlockwiseLoss {
   KeptGradients take_kept() noexcept { return std::move(kept_); }
 
  private:
-  /// Equal blocks of at most some 24 MiB of scores, but enough rows for the products to be efficient.
+  /// Equal blocks of at most about 24 MiB of scores, but with enough rows for efficient products.
   std::int64_t block_rows(std::int64_t n) const {
     constexpr std::int64_t bytes = std::int64_t{24} << 20;
     constexpr std::int64_t fewest = 256;
@@ -125,7 +125,7 @@ class BlockwiseLoss {
     if (kept_.x.defined()) put_x_gradient(begin, rows);
   }
 
-  /// The loss of row i, whose products with the weight become its gradient when that is asked for.
+  /// The loss of row i, whose scores are overwritten with their gradient if that is required.
   T row_loss(T* scores, std::int64_t i, bool gradient) const {
     if (bias_owner_.defined()) kernels::add_bias(raw<const T>(bias_owner_), scores, classes_);
     const std::int64_t target = targets_[i];
@@ -161,7 +161,7 @@ class BlockwiseLoss {
 
   void put_x_gradient(std::int64_t begin, std::int64_t rows) {
     const bool direct = all_rows_count();
-    // The packed rows have been used: their place takes the gradient.
+    // The packed rows are no longer needed; their memory is reused for the gradient.
     T* const to = direct ? raw<T>(kept_.x) + begin * n_in_ : raw<T>(packed_x_);
     gemm<T>({raw<const T>(scores_), rows, classes_}, weight_, T(0), {to, rows, n_in_});
     if (direct) return;
@@ -180,7 +180,7 @@ class BlockwiseLoss {
   const ClassTargets& targets_;
   T own_;
   T every_;
-  T factor_;  ///< what the reduction makes of a row's gradient
+  T factor_;  ///< factor of a row's gradient by the reduction
   std::vector<std::int64_t> rows_;
   Tensor scores_;
   Tensor packed_x_;
@@ -202,7 +202,7 @@ void check_shapes(const Tensor& x, const StoredWeight& weight, const Tensor& bia
         name(bias.dtype()), name(x.dtype()));
 }
 
-/// Gives factor · kept, and `kept` itself when nobody needs it again.
+/// Adds factor · kept to the gradient, or `kept` itself if it is not needed again.
 void give_scaled(GradRef d, Tensor& kept, double factor, bool reusable, bool transposed = false) {
   if (!d) return;
   Tensor gradient = reusable ? (factor == 1 ? kept : mul(kept, factor)) : std::exchange(kept, Tensor());
@@ -225,7 +225,7 @@ Tensor linear_cross_entropy(const Tensor& x, const StoredWeight& weight, const T
   const double smoothing = options.label_smoothing;
   check(smoothing >= 0 && smoothing <= 1, "linear_cross_entropy: label_smoothing is {}; it must be in 0..1",
         smoothing);
-  // A gradient for each row cannot be known ahead.
+  // The gradients of individual rows are not known in advance.
   if (options.reduction == Reduction::none) return cross_entropy(linear(x, weight, bias), target, options);
   return visit_floating("linear_cross_entropy", x.dtype(), [&]<class T>(Type<T>) {
     const ClassTargets targets("linear_cross_entropy", target, weight.out_size(), x.dtype(), options.weight,

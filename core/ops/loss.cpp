@@ -22,7 +22,8 @@ using kernels::LogSumExp;
 
 namespace {
 
-/// The dimension of the classes: the only one, or the second. Throws unless the targets have the others.
+/// The dimension of the classes: the only one, or the second. Throws unless the targets have the remaining
+/// shape.
 int class_dim(const char* op, const Tensor& x, const Tensor& target) {
   check(x.dim() > 0, "{}: the scores have no dimension of classes", op);
   const int dim = x.dim() == 1 ? 0 : 1;
@@ -33,7 +34,7 @@ int class_dim(const char* op, const Tensor& x, const Tensor& target) {
   return dim;
 }
 
-/// -Σ_c weight_c (target_c (1 - s) + s / C) log softmax(x)_c for class probabilities, in plain ops.
+/// -Σ_c weight_c (target_c (1 - s) + s / C) log softmax(x)_c for class probabilities, composed of core ops.
 Tensor soft_cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
   check(target.dtype() == x.dtype(), "cross_entropy: probabilities are {}, scores {}; use .to({})",
         name(target.dtype()), name(x.dtype()), name(x.dtype()));
@@ -148,7 +149,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const CrossEntropyOp
 
 namespace {
 
-/// Calls f(i, offset) with the offset in scores of the target's class for each row i that counts.
+/// Calls f(i, offset) for each row i that is not ignored, with the offset of its target in the scores.
 template <class F>
 void each_target(const Shape& shape, const Strides& strides, int dim, const ClassTargets& targets,
                  const F& f) {
@@ -203,8 +204,8 @@ struct SquaredError {
 struct LogitsCrossEntropy {
   static constexpr const char* name = "binary_cross_entropy_with_logits";
   static constexpr Keeps keeps = Keeps::input;
-  /// max(x, 0) - x t + log(1 + e^-|x|). With u = 1 + e rounded, log u · e / (u - 1) is log(1 + e) to the last
-  /// digit.
+  /// max(x, 0) - x t + log(1 + e^-|x|). With u = 1 + e rounded, log u · e / (u - 1) is log(1 + e) to full
+  /// precision.
   template <class T>
   RILL_INLINE T forward(T x, T t) const {
     const T e = kernels::math::exp(-std::fabs(x));
@@ -216,7 +217,7 @@ struct LogitsCrossEntropy {
   RILL_INLINE auto backward_b(auto dy, auto x, auto) const { return -dy * x; }
 };
 
-/// A pointwise op of x and target, its results summed or averaged in the same node.
+/// A pointwise op of x and target with its reduction in the same node.
 template <class Op>
 Tensor elementwise_loss(const Op& op, const Tensor& x, const Tensor& target, Reduction reduction) {
   check(x.shape() == target.shape(), "{}: x is {}, the target {}; use reshape, unsqueeze or expand on one",

@@ -1,4 +1,4 @@
-/// Products of matrices: one node for a plain product, one for a batch, one for a linear layer.
+/// Matrix products, with one node each for a plain product, a batch and a linear layer.
 #include <algorithm>
 
 #include <rill/core/autograd.h>
@@ -28,7 +28,7 @@ void sum_rows_into(const Slot& slot, const Tensor& x) {
   const Tensor rows = x.stride(-1) == 1 || x.size(-1) <= 1 ? x : x.contiguous();
   Tensor sums = slot.to.is_contiguous() ? slot.to : empty(slot.to.shape(), slot.to.dtype());
   const bool direct = slot.to.is_contiguous();
-  // Columns do not depend on each other, so they may be shared out anyhow.
+  // Columns are independent, so they can be partitioned arbitrarily.
   constexpr std::int64_t block = 64, rows_worth_a_thread = 1024;
   const std::int64_t m = rows.shape()[0], n = rows.shape()[1];
   const std::int64_t grain = std::max<std::int64_t>(1, rows_worth_a_thread / std::max<std::int64_t>(m, 1));
@@ -46,7 +46,7 @@ void sum_rows_into(const Slot& slot, const Tensor& x) {
 
 namespace {
 
-/// [M,K]·[K,N], the node all plain products end in.
+/// [M,K]·[K,N], the node of all plain products.
 Tensor matmul_2d(const Tensor& a, const Tensor& b) {
   Tensor y = empty({a.shape()[0], b.shape()[1]}, a.dtype());
   matmul_into({y, 0}, a, b);
@@ -58,8 +58,8 @@ Tensor matmul_2d(const Tensor& a, const Tensor& b) {
                 });
 }
 
-/// slot.to[i] = beta · slot.to[i] + a[i]·b[i] for each matrix of a batch; batches of small ones are shared
-/// out to the threads.
+/// slot.to[i] = beta · slot.to[i] + a[i]·b[i] for each matrix of a batch; batches of small matrices are
+/// partitioned among the threads.
 void bmm_into(const Slot& slot, const Tensor& a, const Tensor& b) {
   const std::int64_t batch = a.shape()[0];
   const std::int64_t flops = 2 * a.shape()[1] * a.shape()[2] * b.shape()[2];
@@ -83,7 +83,7 @@ Tensor bmm_3d(const Tensor& a, const Tensor& b) {
                 });
 }
 
-/// Both operands at least matrices, one of them more: leading sizes broadcast.
+/// Operands with at least 2 dimensions, one of them more: leading sizes broadcast.
 Tensor matmul_batched(const Tensor& a, const Tensor& b) {
   const auto leading = [](const Tensor& t) {
     return Shape(std::span(t.shape().begin(), static_cast<std::size_t>(t.dim() - 2)));
@@ -180,7 +180,7 @@ Tensor linear(const Tensor& x, const StoredWeight& weight, const Tensor& bias) {
                     const Slot slot = dx.slot();
                     if (slot.to.is_contiguous()) {
                       matmul_into({slot.to.reshape(flat), slot.beta}, g, out_in);
-                    } else {  // a gradient with gaps
+                    } else {  // a gradient that is not contiguous
                       Tensor product = empty(flat, dy.dtype());
                       matmul_into({product, 0}, g, out_in);
                       Tensor to = slot.to;

@@ -10,16 +10,16 @@
 namespace rill {
 namespace {
 
-/// Guards the lists of all storages while one is read or changed, not while a matrix is packed.
+/// Guards the lists of all storages while one is read or modified, but not while a matrix is packed.
 constinit std::mutex cache_mutex;
 [[maybe_unused]] const bool whole_over_forks = detail::hold_over_forks<cache_mutex>();
 
-/// The packed forms of the views of one storage, for its present contents.
+/// The packed forms of the views of one storage, for its current contents.
 template <class T>
 class PackedViews final : public StorageCache {
  public:
   void drop() noexcept override {
-    std::vector<View> dropped;  // freed after the lock
+    std::vector<View> dropped;  // freed after unlocking
     std::lock_guard lock(cache_mutex);
     dropped.swap(views_);
   }
@@ -63,7 +63,7 @@ class PackedViews final : public StorageCache {
   std::vector<View> views_;
 };
 
-/// The cache of w's storage, made on first use. A storage holds one dtype, so one type of cache.
+/// The cache of w's storage, created on first use. A storage has one dtype, hence one type of cache.
 template <class T>
 PackedViews<T>& cache_of(const Tensor& w) {
   std::atomic<StorageCache*>& slot = w.impl().storage->cache();

@@ -14,9 +14,9 @@ namespace {
 using kernels::DenseLoop;
 
 constexpr int arrays = 4;  // the output and at most three inputs
-/// PointwiseArrays that are worth handing to another thread.
+/// Elements per chunk for parallel_for.
 constexpr std::int64_t pointwise_grain = 32768;
-/// PointwiseArrays that are gathered at once.
+/// Elements gathered into dense buffers at a time.
 constexpr std::int64_t chunk = 512;
 
 using Steps = std::array<std::int64_t, arrays>;
@@ -29,7 +29,7 @@ void move(std::int64_t n, const std::byte* from, std::int64_t from_step, std::by
     std::memcpy(to + i * to_step * size, from + i * from_step * size, sizeof(Item));
 }
 
-/// to[i · to_step] = from[i · from_step] for items of a size; either may be dense.
+/// to[i · to_step] = from[i · from_step] for items of a given size; either may be dense.
 void move_items(std::size_t item, std::int64_t n, const std::byte* from, std::int64_t from_step,
                 std::byte* to, std::int64_t to_step) {
   if (from_step == 1 && to_step == 1) {
@@ -48,7 +48,7 @@ struct Sum {
 };
 constexpr Sum sum_of_two{};
 
-/// The arrays of one call of `pointwise`, and how a run of their elements is computed.
+/// The arrays of one call of `pointwise`, and the computation of a run of their elements.
 class PointwiseArrays {
  public:
   PointwiseArrays(DenseLoop loop, const void* f, std::initializer_list<const Tensor*> from, const Tensor& to,
@@ -98,7 +98,7 @@ class PointwiseArrays {
       for (std::size_t k = 0; k < inputs_; ++k) {
         const std::byte* const x = address(k + 1, at[k + 1] + done * steps[k + 1]);
         from[k] = steps[k + 1] == 1 ? x : buffers[k + 1].bytes;
-        // One element repeated fills its buffer once.
+        // A broadcast element fills its buffer once.
         if (steps[k + 1] != 1 && (steps[k + 1] != 0 || done == 0))
           move_items(item_[k + 1], m, x, steps[k + 1], buffers[k + 1].bytes, 1);
       }
@@ -130,7 +130,7 @@ class PointwiseArrays {
   std::array<std::size_t, arrays> item_{};
 };
 
-/// The loop nest over `to` and the inputs broadcast to it, in the order in which `to` lies in memory.
+/// The loop nest over `to` and the inputs broadcast to it, in the memory order of `to`.
 LoopNest<arrays> nest_of(std::initializer_list<const Tensor*> from, const Tensor& to) {
   Shape sizes = to.shape();
   std::array<Strides, arrays> strides;

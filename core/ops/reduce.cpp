@@ -16,8 +16,8 @@ using detail::Rows;
 
 namespace {
 
-/// out[i] = the sum over row i, where part(i, x, n) sums n of its elements. Rows are cut at fixed places, so
-/// the bits do not depend on the number of threads.
+/// out[i] = the sum over row i, where part(i, x, n) sums n of its elements. Rows are split at fixed
+/// positions, so the result is bitwise the same for any number of threads.
 template <class T, class Part>
 void sum_each_row(std::int64_t rows, std::int64_t size, const T* x, std::int64_t stride, T* out,
                   const Part& part) {
@@ -80,7 +80,7 @@ void sum_middle(const T* x, const Blocks& b, T* y) {
   }
 }
 
-/// Σ over the dimensions first … last - 1 of x, in a shape with as many elements as are left.
+/// Σ over the dimensions first … last - 1 of x, in a shape with the remaining number of elements.
 template <class T>
 Tensor sum_group(const Tensor& x, int first, int last, const Shape& shape) {
   const Tensor y = empty(shape, x.dtype());
@@ -95,8 +95,8 @@ Tensor sum_group(const Tensor& x, int first, int last, const Shape& shape) {
   return y;
 }
 
-/// Σ over a set of dimensions of a contiguous x, a fresh tensor outside the graph. Each group of adjacent
-/// dimensions is one pass, the innermost first.
+/// Σ over a set of dimensions of a contiguous x, as a new, unrecorded tensor. One pass per group of adjacent
+/// dimensions, innermost first.
 template <class T>
 Tensor sum_contiguous(const Tensor& x, DimSet dims, const Shape& shape) {
   Tensor y = x;
@@ -115,7 +115,7 @@ Tensor sum_contiguous(const Tensor& x, DimSet dims, const Shape& shape) {
   return y;
 }
 
-/// The dimensions from the farthest neighbours in memory to the nearest.
+/// The dimensions by decreasing stride.
 Dims memory_order(const Tensor& x) {
   Dims order;
   for (int d = 0; d < x.dim(); ++d) {
@@ -126,7 +126,7 @@ Dims memory_order(const Tensor& x) {
   return order;
 }
 
-/// Likewise of any x, in the order of memory: a transposed tensor is read as it lies.
+/// The same for any x, in memory order, so that a transposed tensor is read sequentially.
 template <class T>
 Tensor sum_over(const Tensor& x, DimSet dims, bool keepdim) {
   const Shape shape = dims.reduced(x.shape(), keepdim);
@@ -144,7 +144,7 @@ Tensor sum_over(const Tensor& x, DimSet dims, bool keepdim) {
   return y.permute(back).contiguous().reshape(shape);
 }
 
-/// dy with the reduced dimensions back in place, repeated to the shape of x without copying.
+/// dy with the reduced dimensions reinserted, expanded to the shape of x without copying.
 Tensor spread(const Tensor& dy, DimSet dims, const Shape& x) {
   return dy.reshape(dims.reduced(x, true)).expand(x);
 }
@@ -197,7 +197,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 
 namespace {
 
-/// Gives d what fill(i, x, dx, n) computes for each row i of x.
+/// Adds to d what fill(i, x, dx, n) computes for each row i of x.
 template <class T, class Fill>
 void give_each_row(GradRef d, const Tensor& x, DimSet dims, const Fill& fill) {
   const Rows rows(x, dims);
@@ -209,7 +209,7 @@ void give_each_row(GradRef d, const Tensor& x, DimSet dims, const Fill& fill) {
   d.give(detail::unmoved(dx, dims, x.shape()));
 }
 
-/// A fresh tensor of out(i, x, n) for each row i of x.
+/// A new tensor of out(i, x, n) for each row i of x.
 template <class T, class Out>
 Tensor reduce_each_row(const Tensor& x, DimSet dims, bool keepdim, const Out& out) {
   const Tensor y = empty(dims.reduced(x.shape(), keepdim), x.dtype());
@@ -259,7 +259,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   });
 }
 
-// --- variance and deviation
+// --- variance and standard deviation
 
 namespace {
 

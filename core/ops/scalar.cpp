@@ -6,7 +6,7 @@
 namespace rill {
 namespace {
 
-/// scale · x + offset: sums, differences and products with a scalar are this loop under different names.
+/// scale · x + offset: sums, differences and products with a scalar use this loop with different names.
 struct Affine {
   static constexpr Keeps keeps = Keeps::nothing;
   const char* name;

@@ -15,20 +15,20 @@ using detail::Rows;
 
 namespace {
 
-/// Largest first, NaN before all numbers.
+/// Largest first, NaN before all other values.
 struct Descending {
   template <class T>
   static bool before(T a, T b) noexcept {
     return a > b || (a != a && b == b);
   }
-  /// The element of a block that ranks first; NaN if the block has one.
+  /// The element of a block that ranks first; NaN if the block contains one.
   template <class T>
   static T first(const T* x, std::int64_t n) noexcept {
     return kernels::max(x, n);
   }
 };
 
-/// Smallest first, NaN behind all numbers.
+/// Smallest first, NaN after all other values.
 struct Ascending {
   template <class T>
   static bool before(T a, T b) noexcept {
@@ -40,12 +40,12 @@ struct Ascending {
   }
 };
 
-/// Up to this k, a list kept in order is faster than the heap of partial_sort.
+/// Up to this k, a sorted list is faster than the heap of partial_sort.
 constexpr std::int64_t longest_list = 64;
 
-/// The first k > 0 of a row of n >= k numbers, inserted in a list in order, each behind its equals, which
-/// have lower indices. A full list turns most blocks away as a whole: a long row costs little more than its
-/// maximum.
+/// The first k > 0 of a row of n >= k elements, by insertion into a sorted list, after equal ones, which have
+/// lower indices. Once the list is full, most blocks are skipped as a whole: a long row costs little more
+/// than its maximum.
 template <class Order, class T>
 void insert_first(const T* row, std::int64_t n, std::int64_t k, T* values, std::int64_t* indices) {
   constexpr std::int64_t block = 128;
@@ -54,7 +54,7 @@ void insert_first(const T* row, std::int64_t n, std::int64_t k, T* values, std::
   for (std::int64_t begin = 0; begin < n; begin += block) {
     const std::int64_t end = std::min(begin + block, n);
     const T first = Order::first(row + begin, end - begin);
-    // NaN says nothing about the numbers beside it.
+    // NaN says nothing about the other elements of the block.
     if (first == first && !enters(first)) continue;
     for (std::int64_t i = begin; i < end; ++i) {
       const T x = row[i];

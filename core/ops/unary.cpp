@@ -115,7 +115,7 @@ struct Tanh {
 struct Relu {
   static constexpr const char* name = "relu";
   static constexpr Keeps keeps = Keeps::output;
-  RILL_INLINE auto forward(auto x) const { return x < 0 ? 0 : x; }  // NaN stays NaN
+  RILL_INLINE auto forward(auto x) const { return x < 0 ? 0 : x; }  // NaN is kept
   RILL_INLINE auto backward(auto dy, auto y) const { return y > 0 ? dy : 0; }
 };
 
@@ -144,7 +144,7 @@ struct Silu {
   }
 };
 
-/// Exact form: Φ by the error function.
+/// Exact form, with Φ from the error function.
 struct Gelu {
   static constexpr const char* name = "gelu";
   static constexpr Keeps keeps = Keeps::input;

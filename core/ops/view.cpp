@@ -1,4 +1,4 @@
-/// Views: other sizes and strides on the same data. The gradient is the same view undone.
+/// Views: other sizes and strides on the same data. The gradient is the inverse view.
 #include <algorithm>
 #include <optional>
 
@@ -12,19 +12,19 @@ Tensor view_of(const Tensor& x, const Shape& shape, const Strides& strides, std:
   return detail::make_view(x.impl().storage, x.dtype(), shape, strides, x.impl().offset + offset);
 }
 
-/// The distance in memory from entry 0 to entry i of a dimension; without elements strides mean nothing.
+/// The distance in memory from entry 0 to entry i of a dimension; without elements strides are meaningless.
 std::int64_t offset_of(const Tensor& x, int dim, std::int64_t i) {
   return x.numel() == 0 ? 0 : i * x.strides()[dim];
 }
 
-/// Records a view that takes some of x's elements: their gradient is added into zeros of x's shape at the
-/// same place.
+/// Records a view that takes some of x's elements: their gradient is added to zeros of x's shape at the same
+/// positions.
 template <class View>
 Tensor record_part(const char* name, const Tensor& x, View view) {
   return record(name, view(x), {x}, [view](const Tensor& dy, Grads& d) { view(d[0].zeroed()).add_(dy); });
 }
 
-/// The sizes with -1 replaced; throws when the elements do not fit.
+/// The sizes with -1 replaced; throws if the number of elements does not match.
 Shape resolve_shape(const Tensor& x, const Shape& wanted) {
   Shape shape = wanted;
   int unknown = -1;
@@ -48,15 +48,15 @@ Shape resolve_shape(const Tensor& x, const Shape& wanted) {
   return shape;
 }
 
-/// The strides that give x the new shape without copying, if there are any: each run of dimensions that is
-/// joined or divided must lie evenly in memory.
+/// The strides that give x the new shape without copying, if possible: each run of dimensions that is merged
+/// or split must be evenly spaced in memory.
 std::optional<Strides> reshape_strides(const Tensor& x, const Shape& shape) {
   if (x.is_contiguous()) return contiguous_strides(shape);
   Strides strides = Strides::filled(shape.size(), 0);
   int to = shape.size() - 1;
   std::int64_t run = 1;                                  // elements of the old run so far
   std::int64_t base = x.dim() ? x.strides().back() : 1;  // stride of its innermost element
-  std::int64_t taken = 1;                                // elements of the new dimensions within it
+  std::int64_t taken = 1;                                // elements of the new dimensions in the run
   for (int from = x.dim() - 1; from >= 0; --from) {
     run *= x.shape()[from];
     const bool ends = from == 0 || (x.shape()[from - 1] != 1 && x.strides()[from - 1] != run * base);
@@ -246,7 +246,7 @@ std::int64_t size_to_split(const char* op, const Tensor& x, std::int64_t dim) {
   return x.shape()[wrap_dim(op, dim, x.dim())];
 }
 
-/// Chunks of `size` entries of dimension dim, which has `total`; one empty chunk where there is none.
+/// Chunks of `size` entries of dimension dim, which has `total`; one empty chunk if that is 0.
 std::vector<Tensor> equal_chunks(const Tensor& x, std::int64_t size, std::int64_t total, std::int64_t dim) {
   std::vector<Tensor> chunks;
   std::int64_t start = 0;

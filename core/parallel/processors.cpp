@@ -15,7 +15,7 @@
 namespace rill {
 namespace {
 
-// The smaller limit, where 0 is none.
+// The smaller limit; 0 means none.
 int tighter(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 int processors_of(std::int64_t quota, std::int64_t period) {
@@ -39,8 +39,8 @@ int legacy_limit(const std::string& directory) {
   return quota_file >> quota && period_file >> period ? processors_of(quota, period) : 0;
 }
 
-// A group is limited by its ancestors too. Inside a container the path may not exist below the mount, whose
-// root then is the group itself; the walk ends there in any case.
+// A group is also limited by its ancestors. Inside a container the path may not exist below the mount, whose
+// root is then the group itself; the loop ends there in any case.
 template <class Limit>
 int limit_of_path(const std::string& mount, std::string path, Limit limit_of) {
   int limit = 0;
@@ -86,7 +86,7 @@ int usable_processors() {
 #if defined(__linux__)
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  // Fails on machines with more than 1024 processors, where the count above stands.
+  // Fails on machines with more than 1024 processors, where the count above is used.
   if (sched_getaffinity(0, sizeof(mask), &mask) == 0) count = CPU_COUNT(&mask);
 #endif
   return std::max(1, tighter(count, cgroup_processors()));

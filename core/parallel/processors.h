@@ -1,4 +1,4 @@
-/// The number of processors that this process may use.
+/// The number of processors available to this process.
 #pragma once
 
 #include <string>

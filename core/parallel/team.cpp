@@ -28,7 +28,7 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::uint64_t flush_bits = 0x8040;   // MXCSR: flush to zero, denormals are zero
-constexpr std::uint64_t status_bits = 0x003f;  // flags of what happened, not a setting
+constexpr std::uint64_t status_bits = 0x003f;  // exception flags, not settings
 std::uint64_t read_float_mode() noexcept { return _mm_getcsr(); }
 void write_float_mode(std::uint64_t mode) noexcept { _mm_setcsr(static_cast<unsigned>(mode)); }
 void relax() noexcept { _mm_pause(); }
@@ -59,7 +59,7 @@ void take_float_mode(std::uint64_t mode) noexcept {
 
 constexpr int max_threads = 1024;
 
-std::atomic<int> wanted_threads{0};  // 0 until first asked for or set
+std::atomic<int> wanted_threads{0};  // 0 until first read or set
 
 std::optional<int> environment_threads(const char* name) {
   const char* text = std::getenv(name);
@@ -88,7 +88,7 @@ bool spin_until(Done done) noexcept {
   return done();
 }
 
-// Whether this thread works for a region now: a parallel_for that it meets then runs on it alone.
+// Whether this thread is executing a region; a nested parallel_for then runs on it alone.
 constinit thread_local bool in_region = false;
 
 // One parallel_for: threads claim chunks by incrementing `next`.
@@ -123,8 +123,9 @@ struct Job {
   }
 };
 
-// Signals sent to the process are for the program's own threads. Those that a thread raises by what it does
-// must reach it, or the kernel kills the process past any handler; SIGPROF is how profilers take samples.
+// Signals sent to the process are meant for the program's own threads. Synchronous signals must be delivered
+// to the thread that raises them, or the kernel kills the process without calling a handler; SIGPROF is used
+// by sampling profilers.
 sigset_t signals_for_others() noexcept {
   sigset_t signals;
   sigfillset(&signals);
@@ -134,9 +135,9 @@ sigset_t signals_for_others() noexcept {
   return signals;
 }
 
-// The worker threads, which help the caller's. Whoever runs a region publishes a job, opens the gate, works
-// itself, closes the gate and waits for those inside: a worker that has not woken by then finds the gate
-// closed and is not waited for.
+// The worker threads, which assist the calling thread. The caller of a region publishes a job, opens the
+// gate, works itself, closes the gate and waits for the workers inside: a worker that wakes up later finds
+// the gate closed and is not waited for.
 class Team {
  public:
   explicit Team(int size) : size_(size) {
@@ -147,7 +148,7 @@ class Team {
       workers_.reserve(static_cast<std::size_t>(size) - 1);
       while (std::ssize(workers_) < size - 1) workers_.emplace_back([this] { work(); });
     } catch (const std::exception&) {
-      // The system grants no more threads or memory for them; those that started do all the work.
+      // The system has no more threads or memory for them; those that started do all the work.
     }
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   }
@@ -162,7 +163,7 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // As asked for, the caller's thread included; fewer may have started.
+  // The requested size, including the calling thread; fewer may have started.
   int size() const noexcept { return size_; }
 
   void run(Job& job) noexcept {
@@ -180,7 +181,7 @@ class Team {
     wait_until_left();
   }
 
-  // In the child of a fork: the workers are gone, nobody is inside any more.
+  // In a forked child: the workers do not exist, so none is inside.
   void abandon() noexcept { gate_.fetch_and(~count_mask); }
 
  private:
@@ -244,16 +245,17 @@ class Team {
 
   const int size_;
   std::vector<std::thread> workers_;
-  Job* job_ = nullptr;  // valid while the gate is open or somebody is inside
+  Job* job_ = nullptr;  // valid while the gate is open or a worker is inside
   std::atomic<bool> stopping_{false};
   alignas(64) std::atomic<std::uint32_t> gate_{0};
   alignas(64) std::atomic<std::uint32_t> departures_{0};
 };
 
-// Who sets `team_taken` owns `team`. A second thread that starts a region meanwhile runs it alone.
+// The thread that sets `team_taken` owns `team`. Another thread that starts a region meanwhile runs it alone.
 constinit std::atomic<bool> team_taken{false};
 constinit Team* team = nullptr;
-// In the child of a fork, the parent's team: its workers do not exist here, so it can neither run nor end.
+// In a forked child, the parent's team: its workers do not exist here, so it can be neither run nor
+// destroyed.
 constinit Team* abandoned_team = nullptr;
 
 void after_fork_in_child() noexcept {
@@ -266,7 +268,7 @@ void after_fork_in_child() noexcept {
 }
 [[maybe_unused]] const int forks_handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
 
-// Makes `team` have `size` threads; the caller owns it.
+// Resizes `team` to `size` threads; the caller owns it.
 void fit_team(int size) {
   if (team != nullptr && team->size() == size) return;
   delete team;
@@ -274,7 +276,7 @@ void fit_team(int size) {
   team = new Team(size);
 }
 
-// Ends the workers at exit. Regions of later destructors find the team taken and run on their own thread, as
+// Stops the workers at exit. Regions in later destructors find the team taken and run on their own thread, as
 // they do if exit is called while another thread is in a region.
 struct TeamEnd {
   ~TeamEnd() {
@@ -329,7 +331,7 @@ int initial_threads() {
           std::getenv("RILL_NUM_THREADS"), max_threads);
     return *n;
   }
-  // OpenMP's variable may also hold a list for nested regions, which says nothing about rill.
+  // OpenMP's variable may also contain a list for nested regions, which rill ignores.
   if (const auto n = environment_threads("OMP_NUM_THREADS"); n && *n > 0) return *n;
   return std::min(usable_processors(), max_threads);
 }
