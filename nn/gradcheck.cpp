@@ -14,7 +14,7 @@
 namespace rill::nn {
 namespace {
 
-/// Throws unless a backward pass from the results reaches the parameters, and beside them only `inputs`.
+/// Throws unless a backward pass from the results reaches all parameters and otherwise only `inputs`.
 void check_leaves(const char* op, const Module& module, std::span<const Tensor> results,
                   const std::vector<Tensor>& inputs) {
   const std::vector<Parameter> parameters = module.parameters();
@@ -42,7 +42,8 @@ void check_leaves(const char* op, const Module& module, std::span<const Tensor> 
   check(faults.empty(), "{}: {}", op, fmt::join(faults, "; "));
 }
 
-/// The index in a view of its leaf's element `at`, counted in the leaf's order, if the view has it.
+/// The index within a view of element `at` of its leaf, in row-major order of the leaf; nullopt if the view
+/// does not contain it.
 std::optional<Dims> index_in(const ParameterView& view, std::int64_t at) {
   at -= view.impl().offset - view.leaf.impl().offset;
   std::vector<int> by_stride;
@@ -60,7 +61,7 @@ std::optional<Dims> index_in(const ParameterView& view, std::int64_t at) {
   return at == 0 ? std::optional(index) : std::nullopt;
 }
 
-/// The name of a leaf's element as that of the parameter which has it: "a.weight [0, 2]".
+/// The name of a leaf's element, by the parameter that contains it: "a.weight [0, 2]".
 std::string element_name(const Parameter& leaf, const Dims& index) {
   std::int64_t at = 0;
   for (int d = 0; d < leaf.dim(); ++d) at += index[d] * leaf.stride(d);
@@ -84,7 +85,7 @@ Substitution::Substitution(Module& module, std::span<const Tensor> values) {
           values[i].shape(), leaves[i].shape());
     value_of[leaves[i].ref().get()] = &values[i];
   }
-  std::set<const Tensor*> done;  // a handle is listed once for each parameter in its leaf
+  std::set<const Tensor*> done;  // a leaf is listed once per parameter that it stores
   for (const detail::Entry& e : walk.entries) {
     if (!e.trained || !done.insert(e.handle).second) continue;
     originals_.emplace_back(e.handle, std::exchange(*e.handle, *value_of[e.leaf.ref().get()]));

@@ -11,7 +11,7 @@
 namespace rill::nn::init {
 namespace {
 
-/// Calls f(w) for each tensor to be filled.
+/// Calls f(w) for each tensor to fill.
 template <class F>
 Tensor fill_each(const Target& target, F&& f) {
   const NoGrad no_grad;
@@ -19,7 +19,7 @@ Tensor fill_each(const Target& target, F&& f) {
   return target.given();
 }
 
-/// Lets `write(T* to, n)` write the elements of w in row-major order.
+/// Fills w with `write(T* to, n)`, in row-major order.
 template <class F>
 void fill(const char* op, Tensor w, F&& write) {
   visit_floating(op, w.dtype(), [&]<class T>(Type<T>) {
@@ -57,15 +57,15 @@ double fan(const char* op, const Tensor& w, Fan which) {
   return which == Fan::in ? both.in : both.out;
 }
 
-/// Gram and Schmidt's method on the rows of a matrix of float64 with no more rows than columns. It halves the
-/// rows, so that nearly all of its work is in large matrix products.
+/// Recursive Gram-Schmidt orthonormalization of the rows of a float64 matrix with at most as many rows as
+/// columns. Halving the rows puts nearly all of the work into large matrix products.
 class GramSchmidt {
  public:
   explicit GramSchmidt(const Tensor& rows) : rows_(rows) {
     for (std::int64_t i = 0; i < rows.size(0); ++i) lengths_.push_back(length(i));
   }
 
-  /// Makes all rows orthonormal.
+  /// Orthonormalizes all rows.
   void run() { run(0, rows_.size(0)); }
 
  private:
@@ -77,13 +77,13 @@ class GramSchmidt {
     return std::sqrt(rill::kernels::dot(row, row, n));
   }
 
-  /// Subtracts from `some` rows their projections on `others`, which are orthonormal.
+  /// Subtracts from the rows `some` their projections onto `others`, which are orthonormal.
   static void project(const Tensor& some, const Tensor& others) {
     Tensor products = matmul(some, others.t());
     matmul_into({some, 1}, products.mul_(-1), others);
   }
 
-  /// Makes rows first … last - 1, which are orthogonal to those before them, orthonormal.
+  /// Orthonormalizes rows first … last - 1, which are already orthogonal to the rows before them.
   void run(std::int64_t first, std::int64_t last) {
     if (last - first <= 1) {
       if (first < last) normalise(first);
@@ -95,7 +95,7 @@ class GramSchmidt {
     run(middle, last);
   }
 
-  /// A row of which little was left is as inexact as it is short: projected again, it is exact.
+  /// A row that became short lost as many digits to cancellation; projecting it again restores them.
   void normalise(std::int64_t i) {
     Tensor row = rows(i, i + 1);
     double before = lengths_[static_cast<std::size_t>(i)], left = length(i);
@@ -107,7 +107,7 @@ class GramSchmidt {
   }
 
   Tensor rows_;
-  std::vector<double> lengths_;  // of the rows as given
+  std::vector<double> lengths_;  // of the original rows
 };
 
 /// A matrix with orthonormal rows or columns, whichever are fewer.

@@ -1,4 +1,4 @@
-// State dicts, files and counters of modules, and the copying of all that.
+// State dicts, files and counters of modules, and copies between modules.
 #include <rill/nn/module.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ State by_name(const NamedTensors& state, const std::string& source) {
   return found;
 }
 
-/// The names in `named` that `known` does not have.
+/// The names in `named` that are not in `known`.
 template <class Known, class Named>
 std::vector<std::string> names_not_in(const Known& known, const Named& named) {
   std::vector<std::string> names;
@@ -40,7 +40,7 @@ std::vector<std::string> names_not_in(const Known& known, const Named& named) {
   return names;
 }
 
-/// Equal elements; a NaN equals a NaN.
+/// Whether all elements are equal; NaN equals NaN.
 bool equal_values(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined() || a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
   const Tensor dense_a = a.detach().contiguous(), dense_b = b.detach().contiguous();
@@ -50,7 +50,7 @@ bool equal_values(const Tensor& a, const Tensor& b) {
   });
 }
 
-/// The names that one tensor has, tied ones together, in order.
+/// The names of each tensor, with tied ones grouped, in order.
 std::vector<std::vector<std::size_t>> tied_groups(const Walk& walk) {
   std::map<std::size_t, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < walk.entries.size(); ++i) groups[walk.first_of(i)].push_back(i);
@@ -71,7 +71,7 @@ std::string misfit(const std::string& name, const Tensor& given, const Tensor& t
   return differs(rill::name(given.dtype()), rill::name(to.dtype()));
 }
 
-/// Misfits of a state, and the copies to make.
+/// The mismatches of a state, and the copies to make.
 class LoadPlan {
  public:
   LoadPlan(const Walk& walk, const State& state) {
@@ -92,7 +92,7 @@ class LoadPlan {
                         : "load the state of a module with the same options");
   }
 
-  /// Copies what fits and gives the names that were skipped.
+  /// Makes the copies and returns the skipped names.
   IncompatibleKeys run() && {
     for (auto& [to, from] : copies_) to.copy_(from);
     return std::move(skipped_);

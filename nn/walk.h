@@ -1,4 +1,4 @@
-/// All that a module lists, for what is a walk over it. Internal.
+/// The members of a module, for everything that iterates over them. Internal.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,29 @@
 
 namespace rill::nn::detail {
 
-/// A named tensor of a module: the leaf that stores it and the view of it that bears the name.
+/// A named tensor of a module: the leaf that stores it and the named view of the leaf.
 struct Entry {
   std::string name;
-  Tensor* handle;  ///< the module's own, on the leaf
+  Tensor* handle;  ///< the module's handle of the leaf
   Tensor leaf;
   Tensor view;
   bool trained;  ///< a parameter; otherwise a buffer
 };
 
-/// Everything a module lists, in order. Views are recorded or not as the mode of the caller is.
+/// All members of a module, in order. Views are recorded if the caller's thread is recording.
 class Walk final : public Members {
  public:
-  /// `members` is not const, since walks that load or convert change what it lists. Those that only read come
-  /// through here from a const module, too; this is the one place where its constness is cast away.
+  /// `members` is not const, since loading and converting modify the members. Read-only iteration over a
+  /// const module also goes through here, the only place that casts constness away.
   explicit Walk(const Module& root) { (*this)("", const_cast<Module&>(root)); }
 
   std::vector<Entry> entries;
   std::vector<std::pair<std::string, Counter>> counters;
   std::vector<Module*> modules;
 
-  /// The entry that entry i repeats under another name, or i itself.
+  /// The first entry with the same tensor as entry i, or i itself.
   std::size_t first_of(std::size_t i) const;
-  /// Every leaf once, and every buffer if asked for.
+  /// Every leaf once, and every buffer if requested.
   std::vector<Tensor> arrays(bool with_buffers) const;
 
  protected:
@@ -47,10 +47,10 @@ class Walk final : public Members {
   std::set<std::string> names_;
 };
 
-/// Makes the tensor hold `dtype`, whoever shares its handle.
+/// Converts the tensor to `dtype` for all handles that share it.
 void convert(const Tensor& array, DType dtype);
 
-/// Whether two tensors are the same elements of one storage.
+/// Whether two tensors refer to the same elements of one storage.
 bool same_elements(const Tensor& a, const Tensor& b);
 
 /// 'a', 'b', …

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The gradients of the parameters that have one, each once.
+/// The existing gradients of the parameters, each once.
 std::vector<Tensor> gradients_of(const char* op, const Parameters& parameters) {
   std::vector<Tensor> gradients;
   std::unordered_set<const TensorImpl*> seen;
@@ -30,7 +30,7 @@ std::vector<Tensor> gradients_of(const char* op, const Parameters& parameters) {
   return gradients;
 }
 
-/// The term that one chunk adds to the sum (or maximum) that the norm is the root of.
+/// The contribution of one chunk to the sum (or maximum) under the root of the norm.
 template <class T>
 double chunk_norm(std::int64_t n, const T* x, double p) noexcept {
   if (p == 2) return kernels::sum_squares(n, x);

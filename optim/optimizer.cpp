@@ -16,7 +16,7 @@
 namespace rill::optim {
 namespace {
 
-/// Two tensors of a list that share elements.
+/// A pair of tensors of a list that share elements.
 std::optional<std::pair<std::size_t, std::size_t>> overlap(const std::vector<Tensor>& tensors) {
   using Span = std::tuple<const Storage*, std::int64_t, std::size_t>;  // storage, first element, index
   std::vector<Span> spans;

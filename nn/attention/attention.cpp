@@ -53,7 +53,7 @@ namespace {
 
 constexpr const char* op_name = "additive_attention";
 
-/// Rows of a batch that make a chunk of some 10 microseconds of tanh.
+/// Rows per chunk of the batch, about 10 microseconds of tanh.
 std::int64_t rows_grain(std::int64_t steps, std::int64_t size) {
   return std::max<std::int64_t>(1, 16384 / (steps * size + 1));
 }
@@ -172,7 +172,7 @@ Attended additive_attention(const Tensor& query, const Tensor& v, const Memory& 
   Tensor past;
   if (memory.lengths.defined()) {
     past = ge(arange(steps).unsqueeze(0), memory.lengths.unsqueeze(1));
-    scores = masked_fill(scores, past, -1e30);  // finite, so that a row without positions has no NaN
+    scores = masked_fill(scores, past, -1e30);  // finite, to avoid NaN in a row without positions
   }
   Tensor weights = softmax(scores, 1);
   if (past.defined()) weights = masked_fill(weights, past, 0);
@@ -194,7 +194,7 @@ AdditiveAttentionOptions with_defaults(AdditiveAttentionOptions o) {
 }
 
 /// y [T, B, A] = x [T, B, W] · the W rows of `weight` from `first` on (+ bias) at the valid positions of
-/// `rows`; 0 past a length.
+/// `rows`; 0 past the lengths.
 Tensor project(const SequenceRows& rows, const Tensor& x, const Tensor& weight, std::int64_t first,
                const Tensor& bias) {
   check(x.dtype() == weight.dtype(),

@@ -21,7 +21,7 @@ RILL_KERNEL void scores_kernel(std::int64_t positions, std::int64_t n, const T* 
   }
 }
 
-// y = Σ_s factors[s] x[s], four rows at a time so that y is read and written a quarter as often.
+// y = Σ_s factors[s] x[s], four rows at a time, so that y is read and written a quarter as often.
 template <class T>
 RILL_KERNEL void weighted_rows(std::int64_t rows, std::int64_t n, const T* factors, const T* x,
                                std::int64_t stride, T* y) noexcept {
@@ -56,7 +56,7 @@ RILL_KERNEL void dots(std::int64_t rows, std::int64_t n, const T* x, std::int64_
   }
 }
 
-// From the gradient of one score to those of query, v and, where it is wanted, key.
+// From the gradient of one score to those of query, v and, if required, key.
 template <bool with_key, class T>
 RILL_KERNEL void score_backward(std::int64_t n, T dscore, const T* key, const T* query, const T* v, T* dquery,
                                 T* dv, T* dkey) noexcept {

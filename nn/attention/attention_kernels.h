@@ -1,12 +1,12 @@
-/// Additive attention of one query over one source: one row of a batch, on one thread.
+/// Additive attention of one query over one source (one row of a batch), single-threaded.
 #pragma once
 
 #include <cstdint>
 
 namespace rill::kernels {
 
-/// The source of one query: `positions` keys [positions, size] and values [positions, width], whose rows
-/// lie `key_stride` and `value_stride` elements apart.
+/// The source of one query: `positions` keys [positions, size] and values [positions, width], with row
+/// strides `key_stride` and `value_stride`, in elements.
 template <class T>
 struct AttentionSource {
   std::int64_t positions;
@@ -20,8 +20,8 @@ struct AttentionSource {
 
 /// weights[s] = softmax_s(v · tanh(query + keys[s])); context [width] = Σ_s weights[s] values[s].
 ///
-/// Without positions the context is 0. The result depends on the positions alone, not on what lies around
-/// them.
+/// Without positions the context is 0. The result depends on the positions alone, not on the rest of the
+/// batch.
 template <class T>
 void attend(const AttentionSource<T>& source, const T* query, const T* v, T* weights, T* context) noexcept;
 
@@ -36,7 +36,7 @@ struct AttentionGradients {
 };
 
 /// The gradients of `attend` from those of its context [width] and its weights [positions] (or null). The
-/// tanh is computed again rather than kept. `dscores` [positions] is workspace.
+/// tanh is recomputed. `dscores` [positions] is workspace.
 template <class T>
 void attend_backward(const AttentionSource<T>& source, const T* query, const T* v, const T* weights,
                      const T* dcontext, const T* dweights, T* dscores,

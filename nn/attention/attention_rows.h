@@ -1,4 +1,4 @@
-/// A memory as the kernels see it: one source after another, by strides. Internal to attention and decoders.
+/// A memory as operands of the kernels: one source at a time, by strides. Internal to attention and decoders.
 #pragma once
 
 #include <algorithm>
@@ -53,8 +53,8 @@ inline Tensor dense_rows(const Tensor& x) {
   return !x.defined() || x.size(-1) <= 1 || x.stride(-1) == 1 ? x : x.contiguous();
 }
 
-/// The gradient of some rows of a weight: those of slot.to from `first` on = slot.beta · themselves + a·b;
-/// the others, which have none, stay or become 0.
+/// The gradient of some rows of a weight: rows of slot.to from `first` on = slot.beta · themselves + a·b; the
+/// others get gradient 0.
 inline void matmul_into_rows(const Slot& slot, std::int64_t first, const Tensor& a, const Tensor& b) {
   const std::int64_t after = first + a.size(0);
   if (slot.beta == 0) {

@@ -10,7 +10,7 @@ namespace rill::nn::detail {
 namespace {
 
 constexpr std::int64_t block_columns = 768;
-constexpr std::int64_t products_of_piece = 200000;  // some 10 microseconds
+constexpr std::int64_t products_per_chunk = 200000;  // about 10 microseconds
 
 template <class T>
 void multiply(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& y) {
@@ -19,7 +19,7 @@ void multiply(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor&
   const T* offset = bias.defined() ? rill::detail::raw<const T>(bias) : nullptr;
   T* to = y.mutable_data<T>();
   const std::int64_t blocks = (n + block_columns - 1) / block_columns;
-  const std::int64_t grain = std::max<std::int64_t>(1, products_of_piece / (m * k * block_columns + 1));
+  const std::int64_t grain = std::max<std::int64_t>(1, products_per_chunk / (m * k * block_columns + 1));
   parallel_for(blocks, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t block = first; block < last; ++block) {
       const std::int64_t at = block * block_columns, columns = std::min(block_columns, n - at);

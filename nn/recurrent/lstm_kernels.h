@@ -29,7 +29,7 @@ RILL_KERNEL void lstm_forward(const StepRows<T>& rows) noexcept {
   }
 }
 
-/// The new cell state and its tanh are computed again rather than kept.
+/// The new cell state and its tanh are recomputed.
 template <class T>
 RILL_KERNEL void lstm_backward(const StepGradients<T>& rows) noexcept {
   const std::int64_t n = rows.hidden;

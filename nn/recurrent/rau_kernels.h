@@ -1,4 +1,4 @@
-/// The pointwise parts of a RAU's step, ahead of and after the product with W_aa. Gates: r, z, h~, a.
+/// The pointwise parts of a RAU's step, before and after the product with W_aa. Gates: r, z, h~, a.
 #pragma once
 
 #include <rill/core/kernels/math.h>

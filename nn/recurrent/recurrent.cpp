@@ -35,7 +35,7 @@ RecurrentState recurrent_step(Cell cell, const Tensor& x, const RecurrentState& 
 
 namespace {
 
-/// Each new state, and at the last step of each sequence the one that stays.
+/// The new state, and past the end of a sequence its last state.
 struct Unrolled {
   std::vector<Tensor> outputs;
   RecurrentState last;

@@ -35,7 +35,7 @@ RecurrentLayersOptions checked(const Unit& unit, const RecurrentLayersOptions& o
   return o;
 }
 
-/// Throws unless each part of the state is undefined or of the shape that the input x needs.
+/// Throws unless each part of the state is undefined or of the shape required by the input x.
 void check_state(const Unit& unit, const RecurrentState& state, const Tensor& x, const Shape& wanted) {
   const auto check_part = [&](const char* part, const Tensor& t) {
     if (!t.defined()) return;
@@ -125,7 +125,7 @@ RecurrentState RecurrentCell::run(const Tensor& x, const RecurrentState& state) 
 
 void RecurrentCell::members(Members& m) { unit_->list_weights(m, weights_, ""); }
 
-// --- PyTorch's weights
+// --- weights with PyTorch's names
 
 namespace detail {
 

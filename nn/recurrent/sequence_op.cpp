@@ -25,7 +25,7 @@ struct SequenceSizes {
   std::int64_t flops = 0;   ///< of a row
 };
 
-/// Inputs of the op; those of the weights follow.
+/// Indices of the op's inputs; those of the weights follow.
 enum : int { input_x, input_h0, input_c0, first_weight };
 constexpr int weights_at(std::size_t direction) noexcept {
   return first_weight + weights_per_unit * static_cast<int>(direction);
@@ -36,10 +36,10 @@ using StatePair = std::array<Tensor, 2>;  ///< h and c
 /// A state in one direction over all steps.
 struct StateTensors {
   Tensor previous;  ///< [rows, H], the state before each row
-  Tensor next;      ///< [T, B, H], where steps put the new ones; they may share one place
+  Tensor next;      ///< [T, B, H], the new states; may be the same memory for all steps
 };
 
-/// The op's outputs, and the states of each direction.
+/// The op's outputs and the states of each direction.
 struct SequenceStates {
   Tensor output;
   StatePair last;  ///< [D, B, H]
@@ -56,9 +56,9 @@ struct KeptDirection {
 
 // --- forward
 
-/// A full batch keeps its states once: the state before a row is the output one step away, so the output lies
-/// between a block of initial states for either direction. A ragged batch keeps them packed besides the
-/// output.
+/// A full batch stores its states only once: the state before a row is the output of the adjacent step, so
+/// the output is stored between blocks of initial states for both directions. A ragged batch stores them
+/// packed, in addition to the output.
 Tensor make_output(const SequenceRows& rows, const SequenceSizes& s, DType dtype,
                    std::vector<std::array<StateTensors, 2>>& directions) {
   const std::int64_t width = s.directions * s.hidden, block = s.batch * width;
@@ -79,8 +79,8 @@ Tensor make_output(const SequenceRows& rows, const SequenceSizes& s, DType dtype
   return output;
 }
 
-/// Cell states are no output. A full batch keeps T + 1 of each sequence; a ragged one packs those before each
-/// row, and the new ones overwrite each other in c_n.
+/// Cell states are not an output. A full batch stores T + 1 of each sequence; a ragged one packs the states
+/// before each row, and the new ones overwrite each other in c_n.
 StateTensors make_cell_states(const SequenceRows& rows, const SequenceSizes& s, std::int64_t d,
                               const Tensor& c_n) {
   const Shape packed{rows.count(), s.hidden};
@@ -103,7 +103,7 @@ SequenceStates make_states(const SequenceRows& rows, const SequenceSizes& s, DTy
   return states;
 }
 
-/// The states of direction d, of [D, B, H]; null where there are none.
+/// The states of direction d of [D, B, H]; null if there are none.
 template <class T>
 T* of_direction(const Tensor& states, std::size_t d) {
   return states.defined() ? raw<T>(states.select(0, static_cast<std::int64_t>(d))) : nullptr;
@@ -132,7 +132,7 @@ KeptDirection make_kept(const Unit& unit, const SequenceRows& rows, const Sequen
                     .candidate = {}}};
 }
 
-/// Computes outputs and last states; returns what the gradient needs.
+/// Computes outputs and last states; returns what to save for backward.
 template <class T>
 std::vector<KeptDirection> run_forward(const Unit& unit, const SequenceRows& rows, const SequenceSizes& s,
                                        const Tensor& x, std::span<const RecurrentWeights> weights,
@@ -172,8 +172,8 @@ std::vector<KeptDirection> run_forward(const Unit& unit, const SequenceRows& row
 
 // --- backward
 
-/// Turns the kept activations into gradients, and the gradients of the last states, by position, into those
-/// of the initial states.
+/// Overwrites the saved activations with gradients, and the gradients of the last states, by position, with
+/// those of the initial states.
 template <class T>
 void run_backward(const Unit& unit, const SequenceRows& rows, const SequenceSizes& s,
                   std::vector<KeptDirection>& kept, const Tensor& doutput, const StatePair& dstates,

@@ -8,9 +8,9 @@
 namespace rill::nn {
 namespace {
 
-/// Multiplications and additions worth a thread of their own, some 20 microseconds.
+/// Floating-point operations per chunk, about 20 microseconds.
 constexpr double flops_of_chunk = 2e6;
-/// Elements of a copy that are worth another thread.
+/// Elements per chunk of a copy.
 constexpr std::int64_t grain_elements = 16384;
 
 }  // namespace
@@ -41,8 +41,7 @@ SequenceRows::SequenceRows(const char* op, std::int64_t steps, std::int64_t batc
   }
 }
 
-/// x as a matrix that shares its data; undefined where x has none with neighbouring columns and distinct
-/// rows.
+/// x as a matrix that shares its data; undefined if its layout has no contiguous, distinct rows.
 Tensor SequenceRows::as_rows(const Tensor& x) const {
   if (ragged()) return {};
   const std::int64_t width = x.size(2);

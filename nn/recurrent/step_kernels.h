@@ -1,4 +1,4 @@
-/// The rows of one step of a recurrent unit as its kernels see them: m sequences of a batch, on one thread.
+/// The operands of a unit's kernels: the rows of one step for m sequences of a batch, single-threaded.
 ///
 /// A row of gates has G columns: blocks of H, one per gate, in the unit's order.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace rill::kernels {
 
-/// Rows of adjacent elements, `stride` elements apart; with an order, row i is number order[i].
+/// Contiguous rows, `stride` elements apart; with an order, row i is at index order[i].
 template <class T>
 struct RowView {
   T* data = nullptr;
@@ -27,11 +27,11 @@ struct StepRows {
   std::int64_t count;              ///< m
   std::int64_t hidden;             ///< H
   RowView<const T> h, c = {};      ///< previous states; c only for units with two
-  const T* bias;                   ///< [G + H]: the biases of both sides added; where the candidate's
-                                   ///< hidden product is reset, its hidden bias stands in the last block
+  const T* bias;                   ///< [G + H]: the sum of both biases; if the candidate's
+                                   /// < hidden product is reset, its hidden bias is in the last block
   T* products;                     ///< [m, G], h·W_hh
   T* gates;                        ///< [m, G], x·W_ih; becomes the activations
-  T* q = nullptr;                  ///< [m, H], receives the candidate's hidden product where that is reset
+  T* q = nullptr;                  ///< [m, H], receives the candidate's hidden product if that is reset
   RowView<T> next_h, next_c = {};  ///< the new states; may be the rows of h and c
 };
 

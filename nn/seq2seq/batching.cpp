@@ -45,7 +45,7 @@ void sort_by_length(std::span<std::int64_t> indices, std::span<const ExampleLeng
                    [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
 }
 
-/// Appends batches of the indices, in their order.
+/// Appends batches of the indices, in order.
 void cut(std::span<const std::int64_t> indices, std::span<const ExampleLengths> lengths,
          const BatchingOptions& options, std::vector<BatchIndices>& batches) {
   const std::size_t first = batches.size();

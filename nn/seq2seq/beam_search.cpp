@@ -85,16 +85,16 @@ double Beams::score(double log_prob, std::int64_t length) const {
   return length == 0 ? log_prob : log_prob / std::pow(static_cast<double>(length), options_.length_penalty);
 }
 
-/// As many that `beam` of them are allowed, where there are so many.
+/// Enough candidates that at least `beam` of them are not banned, if possible.
 Beams::Best Beams::best_tokens(const Tensor& log_probs) const {
   const std::int64_t banned = std::ssize(options_.banned);
-  const std::int64_t most =  // min(beam + banned, V) without a sum that may overflow
+  const std::int64_t most =  // min(beam + banned, V) without overflow
       std::min(options_.beam, log_probs.size(1) - banned) + banned;
   const ValuesAndIndices best = topk(log_probs, most);
   return {best.values.to(float64), best.indices};
 }
 
-/// The best continuations of a live path, at most `beam`; equal ones in the order of their ids.
+/// The best continuations of a live path, at most `beam`; ties in order of their ids.
 void Beams::add_candidates(const Path& path, const Best& best, std::vector<Candidate>& to) const {
   const std::int64_t width = best.ids.size(1);
   const double* const log_probs = best.log_probs.data<double>() + path.row * width;
@@ -111,7 +111,7 @@ void Beams::add_candidates(const Path& path, const Best& best, std::vector<Candi
         "beam_search: no token has a score; the model's parameters are not finite or all tokens are banned");
 }
 
-/// The beam of a source becomes the best of what its paths can become.
+/// Replaces the beam of a source by the best of its paths' continuations.
 void Beams::extend_source(std::size_t source, const Best& best) {
   std::vector<Path>& beam = beams_[source];
   if (std::none_of(beam.begin(), beam.end(), [](const Path& path) { return path.live; })) return;
@@ -144,7 +144,7 @@ Beams::Path Beams::extended(const Candidate& candidate, std::int64_t limit) {
           .row = path.row};
 }
 
-/// Gives each live path a row of the next step; returns the row of this step that each continues.
+/// Assigns a row of the next step to each live path; returns the row of this step that each continues.
 Tensor Beams::renumber_rows() {
   const std::size_t before = live_.size();
   std::vector<std::int64_t> origins;

@@ -33,7 +33,7 @@ void check_tokens(const char* what, const Tensor& tokens, const Shape& wanted) {
         what, name(tokens.dtype()), tokens.shape(), wanted);
 }
 
-/// The number of steps of each sequence that the loss reads: up to its last target that counts.
+/// The number of steps of each sequence that the loss depends on: up to its last target that is not ignored.
 Tensor counted_steps(const Tensor& targets, const CrossEntropyOptions& options) {
   if (!options.ignore_index || options.reduction == Reduction::none) return {};
   const std::int64_t steps = targets.size(0), batch = targets.size(1);
@@ -65,7 +65,7 @@ Tensor valid_ids(const SequenceRows& rows, const Tensor& ids) {
   return tensor(picked, {rows.count()});
 }
 
-/// [B, H] or undefined → the shape that the caller's state had.
+/// [B, H] or undefined → the shape of the caller's state.
 RecurrentState shaped_like(const RecurrentState& state, const RecurrentState& given) {
   const auto shaped = [&](const Tensor& t) { return t.defined() && given.h.dim() == 3 ? t.unsqueeze(0) : t; };
   return {shaped(state.h), shaped(state.c)};
@@ -130,7 +130,7 @@ DecoderOutputs AttentionDecoder::run_attending(const Tensor& tokens, const Tenso
                           {.relu_input = options_.relu_input, .output_embedding = options_.output_embedding});
 }
 
-/// The context stands still, so the recurrence is that of a plain layer.
+/// The context is constant, so the recurrence is that of a plain layer.
 DecoderOutputs AttentionDecoder::run_without_attention(const Tensor& tokens, const Tensor& lengths,
                                                        const RecurrentState& state,
                                                        const Memory& memory) const {
@@ -152,7 +152,7 @@ DecoderOutputs AttentionDecoder::run_without_attention(const Tensor& tokens, con
           .state = {last.h.squeeze(0), last.c.defined() ? last.c.squeeze(0) : Tensor()}};
 }
 
-/// All steps of tokens [T, B], of each sequence the first `lengths` (undefined: all).
+/// All steps of tokens [T, B], or of each sequence the first `lengths`.
 DecoderOutputs AttentionDecoder::run(const Tensor& tokens, const Tensor& lengths, const RecurrentState& given,
                                      const Memory& memory) const {
   const RecurrentState state = unit_state(given);

@@ -12,12 +12,12 @@ namespace {
 using kernels::RowView;
 using rill::detail::raw;
 
-/// The gradients in the making. Those of the steps lie in the order of SequenceRows; what is carried from
-/// step to step or summed over them, by position.
+/// Intermediate gradients. Those of the steps are in the order of SequenceRows; those carried from step to
+/// step, or summed over steps, are by position.
 struct DecoderGradients {
   Tensor query;          // [N, A]
-  Tensor h;              // [N, H], the states that the weights were multiplied with
-  Tensor read;           // [N, M], likewise the contexts
+  Tensor h;              // [N, H], the states multiplied with the weights
+  Tensor read;           // [N, M], the contexts multiplied with the weights
   Tensor contexts;       // [B, T, M]
   Tensor weights;        // [B, T, S], the attention's weights by position
   Tensor dh, dc;         // [B, H]
@@ -41,7 +41,7 @@ struct DecoderGradients {
     space = empty({batch, s.memory}, dtype);
   }
 
-  /// Once the steps are done: what the weights' gradients do not read makes room for them.
+  /// Called after the steps: frees what the weights' gradients do not need.
   void release_steps() { contexts = weights = scores = space = Tensor(); }
 };
 
@@ -62,7 +62,7 @@ struct DecoderBackward {
     return array.defined() ? raw<T>(array) + row * array.size(1) : nullptr;
   }
 
-  /// Exchanges the candidate's columns of `count` rows of gates with q: those of its hidden product with
+  /// Swaps the candidate's columns of `count` rows of gates, the gradients of its hidden product, with q,
   /// those of its input side.
   void swap_candidate(std::int64_t row, std::int64_t count) const {
     if (!kept.gates.q.defined()) return;

@@ -5,7 +5,7 @@
 
 namespace rill::kernels {
 
-/// y = max(x, 0) for n elements; NaN stays.
+/// y = max(x, 0) for n elements; NaN is kept.
 template <class T>
 void relu_row(std::int64_t n, const T* x, T* y) noexcept;
 

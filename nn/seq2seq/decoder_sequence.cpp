@@ -24,8 +24,8 @@ constexpr const char* op_name = "decoder_sequence";
 
 // --- forward
 
-/// Arrays that the steps fill. Where nothing is recorded, `queries`, `q` and `c` have only a row for each
-/// position, written over at every step.
+/// Arrays filled by the steps. If nothing is recorded, `queries`, `q` and `c` have only one row per position,
+/// overwritten at every step.
 struct Workspace {
   bool kept;
   Tensor gates, queries, q, c;
@@ -49,12 +49,12 @@ struct DecoderForward {
   detail::AttentionRows<T> sources;
   const PackedMatrix<T>& query;
   const PackedMatrix<T>& context;
-  const PackedMatrix<T>* embedding;  ///< null: its part of the gates is there already
+  const PackedMatrix<T>* embedding;  ///< null: the gates already include its part
   const T *v, *bias;
   bool relu;
-  const T* read;                   ///< [N, E], what the unit reads of the embeddings
+  const T* read;                   ///< [N, E], the unit's input from the embeddings
   const T* embedded;               ///< [N, E], for the features; null: not part of them
-  const T *initial_h, *initial_c;  ///< by position; c null where the unit has none
+  const T *initial_h, *initial_c;  ///< by position; c null if the unit has none
   const Workspace& workspace;
   T* products;  ///< [B, G]
   T* active;    ///< [B, M], relu(context)
@@ -129,7 +129,7 @@ struct DecoderForward {
   }
 };
 
-/// The operands of one call, without history; initial states by position.
+/// The operands of one call, detached; initial states by position.
 struct DecoderOperands {
   Tensor embedded, read, initial_h, initial_c;
   Tensor attention, v, ih, hh, inner, bias;
@@ -145,7 +145,7 @@ void run_forward(const detail::Unit& unit, const SequenceRows& rows, const Decod
   const auto query = packed<T>(in.attention.narrow(0, 0, s.hidden), batch);
   const auto context = packed<T>(in.ih.narrow(0, s.embedded, s.memory), batch);
   const Tensor of_embedding = in.ih.narrow(0, 0, s.embedded);
-  const bool single = rows.steps() == 1;  // decoding: the weights will be used again
+  const bool single = rows.steps() == 1;  // decoding: the packed weights will be reused
   const auto embedding = single ? packed<T>(of_embedding, batch) : nullptr;
   if (!single) matmul_into({workspace.gates, 0}, in.read, of_embedding);
   const Tensor products = empty({batch, s.gates}, dtype_of<T>),

@@ -8,7 +8,7 @@ namespace {
 
 std::int64_t direction_count(const Seq2SeqOptions& o) { return o.bidirectional ? 2 : 1; }
 
-/// Features of the encoder's outputs as the decoder sees them.
+/// Number of features of the encoder's outputs.
 std::int64_t memory_size(const Seq2SeqOptions& o) {
   return o.directions == Directions::concat ? direction_count(o) * o.hidden_size : o.hidden_size;
 }
@@ -48,7 +48,7 @@ AttentionDecoderOptions decoder_options(const Seq2SeqOptions& o) {
           .padding_idx = o.padding_idx};
 }
 
-/// The last states [D, B, H] of a layer side by side, or added.
+/// The last states [D, B, H] of a layer, concatenated or added.
 Tensor merged_states(const Tensor& states, Directions how) {
   const Tensor forward = states.select(0, 0);
   if (states.size(0) == 1) return forward;

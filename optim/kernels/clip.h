@@ -1,6 +1,6 @@
-/// Sums for the norm of gradients, and what clipping does to them: plain arrays, one thread, no allocation.
+/// Norm sums and clipping of gradients: plain arrays, single-threaded, without allocation.
 ///
-/// Sums are kept in double whatever T. Instantiated for float and double.
+/// Sums are accumulated in float64. Instantiated for float and double.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ double max_abs(std::int64_t n, const T* x) noexcept;
 template <class T>
 void scale_in_place(std::int64_t n, T* x, T factor) noexcept;
 
-/// x = min(max(x, -limit), limit); NaN stays.
+/// x = min(max(x, -limit), limit); NaN is kept.
 template <class T>
 void clamp_in_place(std::int64_t n, T* x, T limit) noexcept;
 

@@ -7,7 +7,7 @@
 namespace rill::kernels {
 namespace {
 
-// Every loop begins with this: the gradient with clipping and L2 decay in it.
+// The first line of every loop: the gradient with clipping and L2 decay.
 template <class T>
 RILL_INLINE T decayed(T grad, T scale, T param, T decay) noexcept {
   return scale * grad + decay * param;
@@ -91,7 +91,7 @@ RILL_KERNEL void rmsprop_update(std::int64_t n, T* p, const T* grad, T* square, 
       const T average = c.alpha * mean[i] + c.rest * g;
       mean[i] = average;
       s -= average * average;
-      s = s < T(0) ? T(0) : s;  // rounding only; NaN stays
+      s = s < T(0) ? T(0) : s;  // rounding only; NaN is kept
     }
     T u = g / (std::sqrt(s) + c.eps);
     if constexpr (with_momentum) {

@@ -1,8 +1,8 @@
-/// The formulas of the optimisers: one pass over parameter, gradient and state, each element read once and
-/// written once.
+/// The update formulas of the optimisers: one pass over parameter, gradient and state, in which each element
+/// is read and written once.
 ///
-/// Plain arrays of n elements, one thread, no allocation. Coefficients are worked out in double once a step;
-/// the arithmetic is that of T. Instantiated for float and double. In the formulas g = scale · gradient +
+/// Plain arrays of n elements, single-threaded, without allocation. Coefficients are computed in double once
+/// per step; the arithmetic uses T. Instantiated for float and double. In the formulas g = scale · gradient +
 /// decay · p.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace rill::kernels {
 
-/// Elements that are updated together. `state` holds what the formula names, in that order; unused ones are
+/// The arrays of one update. `state` has the arrays named in the formula, in that order; unused ones are
 /// null.
 template <class T>
 struct Arrays {
@@ -30,16 +30,16 @@ template <class T>
 void sgd(const SgdCoefficients& c, const Arrays<T>& a) noexcept;
 
 /// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g²; p = shrink · p - step_size · m / (√v ·
-/// root_scale + eps), with the greatest v so far in place of v when there is a third state. State: m, v,
-/// greatest v.
+/// root_scale + eps), with the largest v so far in place of v if there is a third state. State: m, v, largest
+/// v.
 struct AdamCoefficients {
   double scale, decay, shrink, beta1, beta2, step_size, root_scale, eps;
 };
 template <class T>
 void adam(const AdamCoefficients& c, const Arrays<T>& a) noexcept;
 
-/// s = alpha s + (1 - alpha) g²; with a mean, mean = alpha mean + (1 - alpha) g and mean² is taken from s
-/// under the root; u = g / (√s + eps); with a buffer, buffer = momentum · buffer + u is u; p -= lr · u.
+/// s = alpha s + (1 - alpha) g²; with a mean, mean = alpha mean + (1 - alpha) g and mean² is subtracted from
+/// s under the root; u = g / (√s + eps); with a buffer, buffer = momentum · buffer + u is u; p -= lr · u.
 /// State: s, mean, buffer.
 struct RmspropCoefficients {
   double scale, decay, lr, alpha, eps, momentum;
