@@ -1,4 +1,4 @@
-// Custom ops, in both forms, verified by the gradient check.
+// Custom ops in both forms, verified by gradcheck.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -29,8 +29,8 @@ struct Mish {
 
 Tensor mish(const Tensor& x) { return rill::unary(Mish{}, x); }
 
-/// Anything else: compute the result, then `record` the backward pass.
-/// The sum of squared differences of neighbours along the last dimension: x [.., N] → [].
+/// Anything else: compute the result, then `record` the backward pass. The sum of squared differences of
+/// adjacent elements along the last dimension: x [.., N] → [].
 Tensor roughness(const Tensor& x) {
   const auto neighbours = [](const Tensor& t) {
     const std::int64_t n = t.size(-1) - 1;

@@ -1,5 +1,5 @@
-// A fused op with a kernel of its own: SwiGLU (Shazeer 2020, "GLU variants improve transformer"), proven
-// against its definition and by the gradient check.
+// A fused op with a custom kernel: SwiGLU (Shazeer 2020, "GLU variants improve transformer"), tested against
+// its definition and by gradcheck.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@ using rill::Tensor;
 namespace math = rill::kernels::math;
 
 namespace reference {
-/// y = silu(x·A) ∘ (x·B) with w = [A B]: x [N, I], w [I, 2H] → [N, H], composed of plain ops.
+/// y = silu(x·A) ∘ (x·B) with w = [A B]: x [N, I], w [I, 2H] → [N, H], composed of core ops.
 Tensor swiglu(const Tensor& x, const Tensor& w) {
   const Tensor g = rill::matmul(x, w);
   const std::int64_t h = g.size(1) / 2;
@@ -45,7 +45,7 @@ RILL_KERNEL void backward_row(std::int64_t n, const T* dy, const T* g, T* dg) no
 
 // --- the op: checks, allocates, runs kernels on the team of threads, records its gradient
 
-/// Calls f(row) for each of `rows` rows of h elements; a chunk is worth some 10 µs.
+/// Calls f(row) for each of `rows` rows of h elements; a chunk takes about 10 µs.
 template <class F>
 void each_row(std::int64_t rows, std::int64_t h, const F& f) {
   rill::parallel_for(rows, 1 + 8192 / (h + 1), [&](std::int64_t begin, std::int64_t end) {

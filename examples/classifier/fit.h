@@ -11,7 +11,7 @@ namespace classifier {
 struct FitOptions {
   std::int64_t epochs = 15;
   std::int64_t batch = 32;
-  double lr = 2e-3;  ///< of Adam; falls to 0 along half a cosine
+  double lr = 2e-3;  ///< of Adam; decays to 0 by half a cosine
   double clip = 1;
   std::uint64_t seed = 1;
 };

@@ -81,7 +81,7 @@ Idx read_idx(const std::filesystem::path& path) {
     total = size == 0 ? 0 : total > most_bytes / size ? most_bytes + 1 : total * size;
     rill::check(total <= most_bytes, "{}: more than {} bytes", reader.name(), most_bytes);
   }
-  // The sizes may be wrong, so memory grows with what is really read.
+  // The sizes may be wrong, so memory grows with the bytes actually read.
   constexpr std::uint64_t step = std::uint64_t{16} << 20;
   while (out.bytes.size() < total) {
     const std::size_t have = out.bytes.size();

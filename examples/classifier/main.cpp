@@ -68,7 +68,7 @@ classifier::Score run_adding_problem(CommandLine& o, rill::Rng& rng) {
   o.model_options.input_size = 2;
   o.model_options.output_size = 1;
   classifier::SequenceClassifier model(o.model_options, rng);
-  fmt::print("no data given: the adding problem over {} steps; {} parameters\n", o.steps,
+  fmt::print("no data given; training on the adding problem over {} steps; {} parameters\n", o.steps,
              model.num_parameters());
   const classifier::Score score = classifier::fit_adding_problem(model, o.steps, o.training);
   if (!o.model_file.empty()) model.save(o.model_file);
@@ -79,14 +79,15 @@ void add_options(CLI::App& app, CommandLine& o) {
   auto* data = app.add_option(
       "--data", o.data,
       "folder with train*images*, train*labels*, t10k*images*, t10k*labels* (IDX, .gz or not)");
-  auto* images = app.add_option("--train-images", o.train_images, "or the four IDX files")->excludes(data);
+  auto* images =
+      app.add_option("--train-images", o.train_images, "or the four IDX files separately")->excludes(data);
   for (auto [name, value] : {std::pair{"--train-labels", &o.train_labels},
                              {"--test-images", &o.test_images},
                              {"--test-labels", &o.test_labels}}) {
     auto* file = app.add_option(name, *value)->excludes(data)->needs(images);
     images->needs(file);
   }
-  app.add_option("--steps", o.steps, "length of the adding problem")
+  app.add_option("--steps", o.steps, "sequence length of the adding problem")
       ->check(CLI::Range(2, 100000))
       ->capture_default_str()
       ->excludes(data)
@@ -101,31 +102,38 @@ void add_options(CLI::App& app, CommandLine& o) {
          fmt::format("{}", fmt::join(cells, " or ")))
       ->check(CLI::IsMember(cells).description(""))
       ->default_str("gru");
-  app.add_option("--hidden", o.model_options.hidden_size)
+  app.add_option("--hidden", o.model_options.hidden_size, "hidden size")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str()
       ->excludes(preset);
-  app.add_option("--layers", o.model_options.num_layers)
+  app.add_option("--layers", o.model_options.num_layers, "number of layers")
       ->check(CLI::Range(1, 64))
       ->capture_default_str()
       ->excludes(preset);
-  app.add_option("--epochs", o.training.epochs, "of the adding problem: 500 steps each")
+  app.add_option("--epochs", o.training.epochs, "number of epochs; 500 steps each for the adding problem")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--batch", o.training.batch)->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--lr", o.training.lr)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--clip", o.training.clip)->check(CLI::Range(0.0, 1e30))->capture_default_str();
-  app.add_option("--seed", o.training.seed)
+  app.add_option("--batch", o.training.batch, "sequences per step")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option("--lr", o.training.lr, "learning rate of Adam")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--clip", o.training.clip, "maximum gradient norm; 0: no clipping")
+      ->check(CLI::Range(0.0, 1e30))
+      ->capture_default_str();
+  app.add_option("--seed", o.training.seed, "random seed")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
-  app.add_option("--threads", o.threads)->check(CLI::Range(1, 1024));
+  app.add_option("--threads", o.threads, "number of threads (default: all available)")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--model", o.model_file, "safetensors file to write");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app("Classifies sequences with a GRU or a RAU and a linear layer on the last state.",
+  CLI::App app("Classifies sequences with a recurrent layer and a linear layer on its last state.",
                "classifier");
   CommandLine o;
   add_options(app, o);

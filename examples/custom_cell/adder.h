@@ -1,4 +1,4 @@
-/// A custom recurrent cell, written in plain ops, and a network with it.
+/// A custom recurrent cell, composed of core ops, and a network that uses it.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class UpdateGateCell final : public rill::nn::Module {
   rill::nn::Linear gate_, candidate_;
 };
 
-/// Reads a sequence with the cell; a linear layer on the last state gives one number.
+/// Runs the cell over a sequence; a linear layer maps the last state to one value.
 class Adder final : public rill::nn::Module {
  public:
   Adder(std::int64_t hidden, rill::Rng& rng)

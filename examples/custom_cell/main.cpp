@@ -1,4 +1,4 @@
-// A custom recurrent cell, written in plain ops, trained on the adding problem: the sum of the two marked
+// A custom recurrent cell, composed of core ops, trained on the adding problem: the sum of the two marked
 // numbers of a sequence (Hochreiter and Schmidhuber 1997).
 #include <fmt/format.h>
 

@@ -45,9 +45,8 @@ void print(const std::string& workload, nlohmann::ordered_json fields, bool json
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app(
-      "Measures rill. Results are medians; compare only figures of one quiet machine, in alternation.",
-      "rill-bench");
+  CLI::App app("Benchmarks rill. Results are medians; compare only alternating runs on one quiet machine.",
+               "rill-bench");
   std::vector<std::string> names;
   for (const auto& workload : bench::workloads()) names.push_back(workload.name);
   std::string name;
@@ -55,9 +54,10 @@ int main(int argc, char** argv) try {
   bool json = false;
   bench::WorkloadOptions options;
   app.footer(listed_workloads());
-  app.add_option("WORKLOAD", name, "what to measure")->required()->check(CLI::IsMember(names));
-  app.add_option("--threads", threads, "default: all this process may use")->check(CLI::Range(1, 1024));
-  app.add_option("--seconds", options.seconds, "most timed seconds of a training workload")
+  app.add_option("WORKLOAD", name, "workload to measure")->required()->check(CLI::IsMember(names));
+  app.add_option("--threads", threads, "number of threads (default: all available)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--seconds", options.seconds, "maximum timed seconds of a training workload")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "batch size (all but micro)")->check(CLI::Range(1, 65536));
@@ -66,7 +66,7 @@ int main(int argc, char** argv) try {
   app.add_option("--words", options.words, "vocabulary size (seq2seq, decode)")
       ->check(CLI::Range(4, 1 << 24));
   app.add_flag("--ragged", options.ragged,
-               "lengths uniform in 1 to all steps (gru, rau); the floor is that of full rows");
+               "lengths uniform in 1 … steps (gru, rau); the floor is that of full-length sequences");
   app.add_flag("--json", json, "one JSON object per line");
   try {
     app.parse(argc, argv);

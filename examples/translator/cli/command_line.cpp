@@ -18,22 +18,22 @@
 namespace translator {
 namespace {
 
-/// The chosen command with its arguments; set while the command line is parsed.
+/// The selected command with its arguments; set while parsing the command line.
 using Command = std::function<void()>;
 
 const CLI::Range seeds(std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
 
-/// Refuses an empty name, as of a shell variable that is not set.
+/// Rejects an empty name, for example from an unset shell variable.
 const CLI::Validator named([](const std::string& name) { return name.empty() ? "the name is empty" : ""; },
                            "");
 
 void add_threads(CLI::App& app, int& threads) {
-  app.add_option("--threads", threads, "threads (default: all this process may use)")
+  app.add_option("--threads", threads, "number of threads (default: all available)")
       ->check(CLI::Range(1, 1024));
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& folder) {
-  return app.add_option("--model", folder, "the model's folder")->required()->check(named);
+  return app.add_option("--model", folder, "model folder")->required()->check(named);
 }
 
 void add_beam(CLI::App& app, std::int64_t& beam) {
@@ -62,8 +62,9 @@ void add_files(CLI::App& app, std::string& pairs, std::string& source, std::stri
                const std::string& without) {
   auto* tsv = app.add_option("--pairs", pairs, "TSV file: source TAB target" + without)->check(named);
   auto* sources =
-      app.add_option("--source", source, "parallel files: the sentences,")->excludes(tsv)->check(named);
-  auto* targets = app.add_option("--target", target, "and their translations")->excludes(tsv)->check(named);
+      app.add_option("--source", source, "source file of two parallel files")->excludes(tsv)->check(named);
+  auto* targets =
+      app.add_option("--target", target, "target file of two parallel files")->excludes(tsv)->check(named);
   sources->needs(targets);
   targets->needs(sources);
 }
@@ -73,15 +74,15 @@ void add_shape(CLI::App& app, TranslatorOptions& o) {
   const auto size = CLI::Range(std::int64_t{1}, std::int64_t{65536});
   add_choice<Cell>(app, "--cell", o.cell, {{"gru", Cell::gru}, {"lstm", Cell::lstm}, {"rau", Cell::rau}},
                    "gru, lstm or rau");
-  app.add_option("--embedding", o.embedding, "size of the embeddings")->check(size)->capture_default_str();
-  app.add_option("--hidden", o.hidden, "size of the states")->check(size)->capture_default_str();
-  app.add_option("--layers", o.layers, "layers of the encoder")
+  app.add_option("--embedding", o.embedding, "embedding size")->check(size)->capture_default_str();
+  app.add_option("--hidden", o.hidden, "hidden size")->check(size)->capture_default_str();
+  app.add_option("--layers", o.layers, "number of encoder layers")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   add_choice<bool>(app, "--bidirectional", o.bidirectional, {{"on", true}, {"off", false}}, "on or off");
   add_choice<bool>(app, "--attention", o.attention, {{"additive", true}, {"none", false}},
                    "additive or none");
-  app.add_option("--dropout", o.dropout, "of embeddings and output features")
+  app.add_option("--dropout", o.dropout, "dropout probability of embeddings and output features")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
 }
@@ -90,31 +91,33 @@ void add_training(CLI::App& app, TrainingOptions& o) {
   const auto number = [&](const char* name, auto& value, const char* text, auto lo, auto hi) {
     app.add_option(name, value, text)->check(CLI::Range(lo, hi))->capture_default_str();
   };
-  number("--epochs", o.epochs, "most epochs", 1, 1000000);
+  number("--epochs", o.epochs, "maximum number of epochs", 1, 1000000);
   number("--batch", o.batch, "sentences per step", 1, 65536);
   app.add_option("--lr", o.lr, "learning rate of Adam")->check(CLI::PositiveNumber)->capture_default_str();
-  number("--clip", o.clip, "largest norm of the gradients; 0: no clipping", 0.0, 1e30);
-  number("--label-smoothing", o.label_smoothing, "probability spread evenly over all words", 0.0, 1.0);
-  app.add_option("--seed", o.seed, "of all random numbers")->check(seeds)->capture_default_str();
+  number("--clip", o.clip, "maximum gradient norm; 0: no clipping", 0.0, 1e30);
+  number("--label-smoothing", o.label_smoothing, "probability mass spread evenly over all words", 0.0, 1.0);
+  app.add_option("--seed", o.seed, "random seed")->check(seeds)->capture_default_str();
 }
 
 void add_train(CLI::App& parent, TrainCommand& c, int& threads, Command& command) {
   CLI::App& app = *parent.add_subcommand("train", "learn to translate from sentence pairs");
-  add_files(app, c.pairs, c.source, c.target, " (without files: the embedded corpus)");
-  app.add_option("--valid", c.valid, "TSV file of validation pairs (without: some are held out)")
+  add_files(app, c.pairs, c.source, c.target, " (default: the embedded corpus)");
+  app.add_option("--valid", c.valid,
+                 "TSV file of validation pairs (default: some training pairs are held out)")
       ->check(named);
   add_model(app, c.folder);
   add_shape(app, c.model);
   add_training(app, c.training);
-  app.add_option("--min-count", c.min_count, "rarer words are unknown")
+  app.add_option("--min-count", c.min_count, "minimum count of known words")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--max-length", c.max_length, "pairs with more tokens on a side are dropped")
+  app.add_option("--max-length", c.max_length,
+                 "maximum number of tokens per sentence; longer pairs are dropped")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   add_threads(app, threads);
   app.add_flag("--resume", c.resume, "continue from the model's checkpoint");
-  app.add_flag("--json", c.json, "one JSON object on standard output at the end");
+  app.add_flag("--json", c.json, "print one JSON object on standard output at the end");
   app.callback([&c, &command] { command = [&c] { run_train(c); }; });
 }
 
@@ -124,14 +127,14 @@ void add_evaluate(CLI::App& parent, EvaluateCommand& c, int& threads, Command& c
   add_files(app, c.pairs, c.source, c.target, "");
   add_beam(app, c.beam);
   add_threads(app, threads);
-  app.add_flag("--json", c.json, "one JSON object on standard output and nothing else");
+  app.add_flag("--json", c.json, "print only one JSON object on standard output");
   app.callback([&c, &command] {
     if (c.pairs.empty() && c.source.empty()) throw CLI::RequiredError("--pairs, or --source with --target,");
     command = [&c] { run_evaluate(c); };
   });
 }
 
-/// The arguments of all commands; they live as long as the program runs.
+/// The arguments of all commands, with static lifetime.
 struct Arguments {
   TrainCommand train;
   EvaluateCommand evaluate;
@@ -144,8 +147,7 @@ struct Arguments {
 void add_commands(CLI::App& app, Arguments& a, Command& command) {
   app.require_subcommand(1);
   add_train(app, a.train, a.threads, command);
-  CLI::App& translate =
-      *app.add_subcommand("translate", "translate the lines of standard input, one line out for each");
+  CLI::App& translate = *app.add_subcommand("translate", "translate the lines of standard input");
   add_model(translate, a.folder);
   add_beam(translate, a.beam);
   add_threads(translate, a.threads);
@@ -157,8 +159,10 @@ void add_commands(CLI::App& app, Arguments& a, Command& command) {
   attention.add_option("--out", a.out, "SVG file to write")->required();
   attention.callback([&] { command = [&] { run_attention(a.folder, a.sentence, a.out); }; });
   CLI::App& corpus = *app.add_subcommand("corpus", "write the embedded English-French pairs");
-  corpus.add_option("--count", a.count, "pairs")->check(CLI::Range(1, 1000000))->capture_default_str();
-  corpus.add_option("--seed", a.seed, "which")->check(seeds)->capture_default_str();
+  corpus.add_option("--count", a.count, "number of pairs")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  corpus.add_option("--seed", a.seed, "random seed")->check(seeds)->capture_default_str();
   corpus.add_option("--out", a.out, "TSV file to write")->required();
   corpus.callback([&] { command = [&] { run_corpus(a.count, a.seed, a.out); }; });
 }

@@ -1,4 +1,4 @@
-/// The commands of the command line: each is given its parsed arguments.
+/// The commands of the command line, called with their parsed arguments.
 #pragma once
 
 #include <cstdint>

@@ -22,13 +22,13 @@ struct EncodedPairs {
 
 EncodedPairs encode_pairs(std::span<const Pair> pairs, const Vocabulary& source, const Vocabulary& target);
 
-/// A batch under teacher forcing: the decoder reads `target_in` and is to write `target_out`.
+/// A batch for teacher forcing: the decoder reads `target_in` and is trained to emit `target_out`.
 struct PairBatch {
   rill::Tensor source;          ///< [S, B]
   rill::Tensor source_lengths;  ///< [B]
   rill::Tensor target_in;       ///< [T, B], the start, then the sentence
   rill::Tensor target_out;      ///< [T, B], the sentence, then its end
-  std::int64_t tokens = 0;      ///< tokens of target_out, padding not counted
+  std::int64_t tokens = 0;      ///< tokens of target_out without padding
 };
 PairBatch pair_batch(const EncodedPairs& pairs, const rill::nn::BatchIndices& batch);
 

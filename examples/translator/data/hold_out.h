@@ -11,9 +11,9 @@
 namespace translator {
 
 struct HoldOutOptions {
-  double fraction = 0.05;      ///< of the distinct sources that are held out, at least one
-  std::size_t most = 1000;     ///< most sources held out
-  std::size_t min_pairs = 20;  ///< none are held out of fewer pairs
+  double fraction = 0.05;      ///< of the distinct sources to hold out, at least one
+  std::size_t most = 1000;     ///< maximum number of sources to hold out
+  std::size_t min_pairs = 20;  ///< none are held out from fewer pairs
 };
 
 /// Training and validation pairs, both in their original order, and a note for the user.
@@ -23,7 +23,7 @@ struct Split {
   std::string note;
 };
 
-/// Holds out random pairs such that no source and no target, compared by tokens, is in both parts.
+/// Holds out random pairs so that no source and no target, compared by tokens, is in both parts.
 Split hold_out(std::vector<Pair> pairs, rill::Rng& rng, const HoldOutOptions& options = {});
 
 /// The number of `pairs` whose source, compared by tokens, is a source of `others` too.

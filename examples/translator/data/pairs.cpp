@@ -174,7 +174,7 @@ class Collector {
     }
   }
 
-  /// A few bad lines are skipped; many mean that the file is in another encoding, and the valid lines are
+  /// A few bad lines are skipped; many mean that the file has another encoding, and the valid lines are just
   /// those without accents.
   void refuse_other_encoding() const {
     const Fault& bad = faults_[not_utf8];

@@ -1,4 +1,4 @@
-/// BLEU, the usual measure of translation quality.
+/// BLEU, the standard measure of translation quality.
 #pragma once
 
 #include <array>

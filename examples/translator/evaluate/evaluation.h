@@ -11,8 +11,8 @@
 
 namespace translator {
 
-/// The mean negative log-likelihood of the target tokens in nats, ends included and padding not; rare words
-/// count as unknown.
+/// The mean negative log-likelihood of the target tokens in nats, including end tokens and excluding padding;
+/// rare words count as unknown.
 struct TokenLoss {
   double loss = 0;
   std::int64_t tokens = 0;
@@ -25,8 +25,8 @@ struct Evaluation {
   double loss = 0;        ///< see TokenLoss
   double perplexity = 0;  ///< e^loss
   std::int64_t sentences = 0;
-  std::int64_t tokens = 0;  ///< of the references, ends included
-  double tokens_per_s = 0;  ///< written while translating, ends included
+  std::int64_t tokens = 0;  ///< of the references, including end tokens
+  double tokens_per_s = 0;  ///< emitted per second of translation, including end tokens
   std::vector<Tokens> translations;
 };
 
