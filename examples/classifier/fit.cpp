@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -48,7 +49,7 @@ double fit_epoch(SequenceClassifier& model, rill::optim::Adam& adam, rill::optim
     adam.zero_grad();
     const Tensor l = loss(model, next(i));
     l.backward();
-    adam.step_clipped(options.clip);
+    adam.step_clipped(options.clip > 0 ? options.clip : std::numeric_limits<double>::infinity());
     schedule.step();
     sum += l.item();
   }

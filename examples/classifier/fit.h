@@ -12,7 +12,7 @@ struct FitOptions {
   std::int64_t epochs = 15;
   std::int64_t batch = 32;
   double lr = 2e-3;  ///< of Adam; decays to 0 by half a cosine
-  double clip = 1;
+  double clip = 1;   ///< maximum gradient norm; 0: no clipping
   std::uint64_t seed = 1;
 };
 
