@@ -1,10 +1,9 @@
-/// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
+/// Caching allocator for tensors and graph nodes; all blocks are 64-byte aligned.
 ///
-/// Blocks of up to 256 KiB come from free lists of the calling thread, one per size class. Larger ones are
-/// whole pages of reserved addresses, shared by all threads: free neighbours coalesce, and a request takes
-/// the lowest that are long enough. Under AddressSanitizer every block comes from the system, so that use
-/// after free is seen. Debug builds fill new blocks with bytes that read as NaN. Any thread may call any
-/// function.
+/// Blocks of up to 256 KiB come from per-thread free lists, one per size class. Larger ones are page runs in a
+/// reserved address range shared by all threads: free neighbours coalesce, and a request takes the lowest free
+/// run that fits. Under AddressSanitizer every block comes from the system, so that use after free is
+/// detected. Debug builds fill new blocks with NaN bit patterns. All functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +13,24 @@
 
 namespace rill::memory {
 
-/// Bytes of the process in blocks of `allocate`.
+/// Process-wide counters of the memory behind `allocate`.
 struct Stats {
-  std::int64_t live_bytes;          ///< handed out and not yet returned
-  std::int64_t cached_bytes;        ///< returned and kept for reuse
-  std::int64_t system_bytes;        ///< taken from the system: live + cached
+  std::int64_t live_bytes;          ///< allocated and not yet deallocated
+  std::int64_t cached_bytes;        ///< deallocated and cached for reuse
+  std::int64_t system_bytes;        ///< obtained from the system: live + cached
   std::int64_t peak_system_bytes;   ///< high-water mark of `system_bytes`
-  std::int64_t system_allocations;  ///< times the system gave more memory; steady when steps are alike
+  std::int64_t system_allocations;  ///< requests to the system; constant once steps repeat
 };
 
-/// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
+/// Returns at least `bytes` of uninitialised, 64-byte-aligned memory; throws rill::Error when out of memory.
 void* allocate(std::size_t bytes);
-/// Returns a block of `allocate(bytes)`; the same `bytes` must be given.
+/// Frees a block from `allocate(bytes)`; `bytes` must be the same.
 void deallocate(void* block, std::size_t bytes) noexcept;
 
-/// A block for the time that this lives.
+/// Owns a block; RAII over allocate and deallocate.
 class Block {
  public:
-  /// Allocates; throws rill::Error when the system has no memory.
+  /// Allocates `bytes`; throws rill::Error when out of memory.
   explicit Block(std::size_t bytes) : bytes_(bytes), data_(allocate(bytes)) {}
   ~Block() { deallocate(data_, bytes_); }
   Block(const Block&) = delete;
@@ -44,12 +43,12 @@ class Block {
   void* data_;
 };
 
-/// The figures of now, all threads counted.
+/// The current counters, summed over all threads.
 Stats stats() noexcept;
-/// Gives free large blocks and the calling thread's free lists back to the system, and with the GNU C library
-/// what else the process has freed.
+/// Returns free large blocks and the calling thread's free lists to the system; with glibc also calls
+/// malloc_trim.
 void trim() noexcept;
-/// The most bytes of large blocks kept free (default 4 GiB); what is above is given back at once.
+/// Sets how many bytes of free large blocks are cached (default 4 GiB). Any excess is released at once.
 void set_cache_limit(std::int64_t bytes) noexcept;
 
 }  // namespace rill::memory
