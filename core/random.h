@@ -68,7 +68,7 @@ class Rng {
   template <class T>
   void fill_uniform(T* to, std::int64_t n, double lo, double hi);
 
-  /// Fills to[0..n) with mean + std · normal(); 2n draws. Throws Error if std is negative or not finite.
+  /// Fills to[0..n) with mean + std · normal(); 2n draws. Throws Error unless 0 <= std and both are finite.
   template <class T>
   void fill_normal(T* to, std::int64_t n, double mean, double std);
 
