@@ -1,4 +1,4 @@
-/// All of rill: tensors, autograd and ops, layers and models, optimisers. Link rill::rill.
+/// The whole library: tensors, autograd, ops, layers, models and optimisers. Link rill::rill.
 #pragma once
 
 #include <rill/core/core.h>

@@ -1,4 +1,4 @@
-/// Description of this build of rill and of the machine it runs on.
+/// Version and build information.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace rill {
 /// The version, e.g. "0.1.0".
 const char* version() noexcept;
 
-/// The instruction set the kernels run on: "baseline", "x86-64-v3", "x86-64-v4" or "x86-64-v4 with AMX".
+/// The instruction set used by the kernels: "baseline", "x86-64-v3", "x86-64-v4" or "x86-64-v4 with AMX".
 const char* simd_name() noexcept;
 
-/// The BLAS in use with its version and processor type.
+/// The BLAS library in use, with its version and processor type.
 const char* blas_name() noexcept;
 
 /// One line: version, instruction set, threads and BLAS.

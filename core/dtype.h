@@ -1,4 +1,4 @@
-/// Element types. A tensor's dtype is a run-time value; ops never promote, `Tensor::to` converts.
+/// Element types. The dtype of a tensor is a run-time value; ops never promote, `Tensor::to` converts.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace rill {
 
-/// The element types that tensors have.
+/// The element type of a tensor.
 enum class DType : std::uint8_t { float32, float64, int64, boolean };
 using enum DType;
 
@@ -81,7 +81,7 @@ struct Type {
   using type = T;  ///< T
 };
 
-/// Calls f(Type<float>{}) or f(Type<double>{}); throws "op: …" for every other dtype.
+/// Calls f(Type<float>{}) or f(Type<double>{}); throws "op: …" for a non-floating dtype.
 template <class F>
 decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
   if (dtype == float32) return f(Type<float>{});
@@ -89,7 +89,7 @@ decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
   return f(Type<double>{});
 }
 
-/// Calls f with the C++ type of any dtype.
+/// Calls f(Type<T>{}) with the C++ type T of `dtype`.
 template <class F>
 decltype(auto) visit(DType dtype, F&& f) {
   switch (dtype) {
@@ -120,8 +120,8 @@ inline void check_same_dtype(const char* op, DType a, DType b) {
     detail::fail_dtypes(op, a, b);
 }
 
-/// x as a To. Of a real number that an integer type cannot hold, NaN too, this makes the type's smallest,
-/// where C++ leaves the result open.
+/// Converts x to To. NaN and floating values outside the range of an integer To, for which a cast is undefined
+/// behaviour, become the minimum of To.
 template <class To, class From>
 constexpr To convert(From x) noexcept {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
@@ -133,10 +133,10 @@ constexpr To convert(From x) noexcept {
   }
 }
 
-/// Throws "op: 0.5 is no value of int64" unless `dtype` holds the number; a floating dtype rounds it.
-inline void check_holds(const char* op, double value, DType dtype) {
-  const bool holds = is_floating(dtype) || (std::trunc(value) == value && value >= -0x1p63 && value < 0x1p63);
-  check(holds, "{}: {} is no value of {}", op, value, name(dtype));
+/// Throws "op: 0.5 is not representable as int64" unless `value` is an int64; floating dtypes accept any value.
+inline void check_representable(const char* op, double value, DType dtype) {
+  const bool exact = is_floating(dtype) || (std::trunc(value) == value && value >= -0x1p63 && value < 0x1p63);
+  check(exact, "{}: {} is not representable as {}", op, value, name(dtype));
 }
 
 }  // namespace rill

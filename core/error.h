@@ -1,6 +1,6 @@
-/// The one exception of rill and the checks that throw it.
+/// The exception type of rill and the checks that throw it.
 ///
-/// A check names the operation, states the fact with its values and says the remedy:
+/// A message names the operation, states the fact with its values and suggests a remedy:
 /// `check(a.size(1) == b.size(0), "matmul: inner sizes {} and {} differ; transpose one side", …)`.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace rill {
 
-/// The exception that every function of rill throws on bad input; `what()` is "op: fact with values; remedy".
+/// Thrown by every function of rill on invalid input; `what()` is "op: fact with values; remedy".
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -21,8 +21,8 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-// Debug containers have another layout: a program that sets the macro where the library did not, or the other
-// way round, would misread what it is handed. It does not link instead, and the undefined symbol says why.
+// Debug containers have a different layout. If only one of library and program defines _GLIBCXX_DEBUG, the
+// program fails to link with an undefined symbol whose name states the reason.
 #ifdef _GLIBCXX_DEBUG
 extern const char rill_was_built_with_GLIBCXX_DEBUG;
 [[gnu::used]] inline const char* const needs_glibcxx_debug = &rill_was_built_with_GLIBCXX_DEBUG;
@@ -38,14 +38,14 @@ extern const char rill_was_built_without_GLIBCXX_DEBUG;
 
 }  // namespace detail
 
-/// Throws Error with the formatted message. The format is verified at compile time.
+/// Throws Error with the formatted message. The format string is checked at compile time.
 template <class... A>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(fmt::format_string<A...> format, A&&... args) {
   detail::throw_error(format, fmt::make_format_args(args...));
 }
 
-/// Throws Error with the formatted message unless `ok`. A passing check costs one test: nothing is formatted.
-/// The arguments themselves are evaluated either way, so they should be plain accessors.
+/// Throws Error with the formatted message unless `ok`. A passing check formats nothing, but the arguments are
+/// always evaluated, so they should be plain accessors.
 template <class... A>
 [[gnu::always_inline]] inline void check(bool ok, fmt::format_string<A...> format, A&&... args) {
   if (!ok) [[unlikely]] {

@@ -1,10 +1,9 @@
-/// Memory for tensors and graph nodes: 64-byte-aligned blocks, kept and reused.
+/// Caching allocator for tensors and graph nodes; blocks are aligned to 64 bytes.
 ///
-/// Blocks of up to 256 KiB come from free lists of the calling thread, one per size class. Larger ones are
-/// whole pages of reserved addresses, shared by all threads: free neighbours coalesce, and a request takes
-/// the lowest that are long enough. Under AddressSanitizer every block comes from the system, so that use
-/// after free is seen. Debug builds fill new blocks with bytes that read as NaN. Any thread may call any
-/// function.
+/// Blocks of up to 256 KiB come from per-thread free lists, one per size class. Larger blocks are whole pages
+/// of a reserved address range shared by all threads: adjacent free blocks coalesce, and allocation is
+/// address-ordered first fit. Under AddressSanitizer every block comes from the system, so that use after
+/// free is detected. Debug builds fill new blocks with bytes that read as NaN. All functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +13,24 @@
 
 namespace rill::memory {
 
-/// Bytes of the process in blocks of `allocate`.
+/// Process-wide statistics of the allocator.
 struct Stats {
-  std::int64_t live_bytes;          ///< handed out and not yet returned
-  std::int64_t cached_bytes;        ///< returned and kept for reuse
-  std::int64_t system_bytes;        ///< taken from the system: live + cached
+  std::int64_t live_bytes;          ///< allocated and not yet freed
+  std::int64_t cached_bytes;        ///< freed and kept for reuse
+  std::int64_t system_bytes;        ///< obtained from the system: live + cached
   std::int64_t peak_system_bytes;   ///< high-water mark of `system_bytes`
-  std::int64_t system_allocations;  ///< times the system gave more memory; steady when steps are alike
+  std::int64_t system_allocations;  ///< number of system allocations; constant in a steady training loop
 };
 
-/// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
+/// An uninitialised block of at least `bytes`, aligned to 64 bytes; throws rill::Error if memory is exhausted.
 void* allocate(std::size_t bytes);
-/// Returns a block of `allocate(bytes)`; the same `bytes` must be given.
+/// Frees a block returned by `allocate(bytes)`, with the same `bytes`; null is ignored.
 void deallocate(void* block, std::size_t bytes) noexcept;
 
-/// A block for the time that this lives.
+/// Owns a block; frees it on destruction.
 class Block {
  public:
-  /// Allocates; throws rill::Error when the system has no memory.
+  /// Allocates; throws rill::Error if memory is exhausted.
   explicit Block(std::size_t bytes) : bytes_(bytes), data_(allocate(bytes)) {}
   ~Block() { deallocate(data_, bytes_); }
   Block(const Block&) = delete;
@@ -44,12 +43,11 @@ class Block {
   void* data_;
 };
 
-/// The figures of now, all threads counted.
+/// The current statistics over all threads.
 Stats stats() noexcept;
-/// Gives free large blocks and the calling thread's free lists back to the system, and with the GNU C library
-/// what else the process has freed.
+/// Returns free large blocks and the calling thread's free lists to the system; with glibc, calls malloc_trim.
 void trim() noexcept;
-/// The most bytes of large blocks kept free (default 4 GiB); what is above is given back at once.
+/// Limits the bytes of free large blocks kept for reuse (default 4 GiB); the excess is returned to the system.
 void set_cache_limit(std::int64_t bytes) noexcept;
 
 }  // namespace rill::memory

@@ -1,8 +1,8 @@
-/// The process's one team of threads, and parallel_for, which runs loops on it.
+/// The process-wide thread team, and parallel_for, which runs loops on it.
 ///
-/// The team starts at the first loop that is worth it and ends with the process. Its workers block all
-/// signals but those that a thread raises itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, …) and SIGPROF. If the
-/// system does not grant all threads, those that there are do the work. A forked child has a team of its own.
+/// The team starts with the first parallel loop and ends with the process. Its workers block all signals
+/// except synchronous ones (SIGSEGV, SIGBUS, SIGFPE, SIGILL, …) and SIGPROF. If the system cannot start all
+/// threads, the team is smaller. A forked child starts its own team.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace rill {
 
-/// The most threads that work on one operation, the calling one included.
+/// The maximum number of threads of one operation, including the calling thread.
 ///
-/// That is the last `set_num_threads`, else RILL_NUM_THREADS, else OMP_NUM_THREADS, else what the process may
-/// use: the processors of its affinity mask, within its cgroup's quota. Throws Error if RILL_NUM_THREADS is
-/// not in 1..1024.
+/// It is the value of the last `set_num_threads`, else RILL_NUM_THREADS, else OMP_NUM_THREADS, else the number
+/// of processors in the affinity mask, within the cgroup quota. Throws Error if RILL_NUM_THREADS is not in
+/// 1..1024.
 int num_threads();
 
 /// Sets the number of threads, 1..1024; throws Error otherwise. Takes effect at the next parallel operation.
@@ -27,36 +27,35 @@ namespace detail {
 
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-/// State that NoGrad, DetectAnomaly and RecordObserver set on a thread. A parallel_for hands it to its
-/// helpers.
+/// Per-thread state set by NoGrad, DetectAnomaly and RecordObserver. parallel_for propagates it to its chunks.
 struct ThreadModes {
   bool recording = true;
   bool anomaly = false;   ///< results and gradients are checked
-  bool observed = false;  ///< a RecordObserver lives on this very thread; not handed on
+  bool observed = false;  ///< this thread has a RecordObserver; not propagated
 
-  /// Whether `record` takes the slow way.
+  /// Whether `record` takes the slow path.
   bool watching() const noexcept { return anomaly || observed; }
 };
 extern constinit thread_local ThreadModes thread_modes;
 
-/// Whether a loop started here may run on more than this thread.
+/// Whether a loop started on this thread may use other threads.
 bool may_fork();
 
-/// The value of num_threads() until it is set.
+/// The default of num_threads().
 int initial_threads();
 
 void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
 
 }  // namespace detail
 
-/// Calls `f(begin, end)` for disjoint chunks that together are [0, n), on several threads if that may pay.
+/// Calls `f(begin, end)` for disjoint chunks that cover [0, n), possibly on several threads.
 ///
-/// A chunk has at least `grain` elements (the last may have fewer): choose it so that a chunk is worth some
-/// 10 microseconds. There is one call, on this thread, if n <= grain, if there is one thread, or inside
-/// another parallel_for. Chunk bounds depend on the number of threads, so f must compute each element the
-/// same way wherever they fall. NoGrad, DetectAnomaly and FlushDenormals of the calling thread hold in all
-/// chunks. The first exception that f throws is thrown here after all threads have stopped. Threads claim
-/// chunks as they come: one that gets no processor delays only the chunk it holds.
+/// A chunk has at least `grain` elements (the last may have fewer); choose the grain so that a chunk takes
+/// about 10 microseconds. There is a single call on the calling thread if n <= grain, if num_threads() is 1,
+/// or inside another parallel_for. Chunk bounds depend on the number of threads, so the result of an element
+/// must not depend on them. NoGrad, DetectAnomaly and FlushDenormals of the calling thread apply to all
+/// chunks. The first exception thrown by f is rethrown after all threads have stopped. Chunks are claimed
+/// dynamically: a descheduled thread delays only its current chunk.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   if (n <= 0) return;
@@ -71,9 +70,9 @@ void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   detail::run_parallel(n, grain, body, const_cast<std::remove_const_t<Function>*>(std::addressof(f)));
 }
 
-/// While it lives, this thread and the chunks of its parallel_for read and write denormals as zero: they cost
-/// a hundred times a normal operation and contribute nothing in training. The previous mode comes back at the
-/// end. Does nothing on processors other than x86-64 and arm64.
+/// RAII guard: this thread and the chunks of its parallel_for treat denormals as zero. Arithmetic on denormals
+/// is about a hundred times slower and contributes nothing in training. The previous mode is restored on
+/// destruction. No effect on processors other than x86-64 and arm64.
 class FlushDenormals {
  public:
   FlushDenormals() noexcept;

@@ -41,7 +41,7 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
   impl->numel = numel(shape);
   impl->offset = offset;
   impl->shape = shape;
-  // Without elements any strides would do: all such tensors look alike, so that no op meets odd ones.
+  // Empty tensors always have contiguous strides, so that no op has to handle others.
   impl->strides = impl->numel == 0 ? contiguous_strides(shape) : strides;
   impl->contiguous = impl->numel == 0 || is_row_major(shape, strides);
   impl->storage = std::move(storage);
@@ -50,9 +50,9 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
 
 }  // namespace detail
 
-void Tensor::undefined() { fail("tensor: an undefined tensor was used; assign one first"); }
+void Tensor::undefined() { fail("tensor: undefined; assign a value first"); }
 
-// --- making tensors
+// --- creation
 
 Tensor empty(const Shape& shape, DType dtype) {
   Ref<TensorImpl> impl = new_impl();
@@ -68,7 +68,7 @@ Tensor empty(const Shape& shape, DType dtype) {
 }
 
 Tensor full(const Shape& shape, double value, DType dtype) {
-  check_holds("full", value, dtype);
+  check_representable("full", value, dtype);
   Tensor t = empty(shape, dtype);
   visit(dtype, [&]<class T>(Type<T>) { std::fill_n(detail::raw<T>(t), t.numel(), static_cast<T>(value)); });
   return t;
@@ -87,8 +87,8 @@ Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
 Tensor arange(std::int64_t n, DType dtype) {
-  check(n >= 0, "arange: {} elements", n);
-  check(dtype != boolean, "arange: dtype boolean cannot count; use int64");
+  check(n >= 0, "arange: length {} is negative", n);
+  check(dtype != boolean, "arange: dtype boolean is not supported; use int64");
   Tensor t = empty({n}, dtype);
   visit(dtype, [&]<class T>(Type<T>) {
     for (std::int64_t i = 0; i < n; ++i) detail::raw<T>(t)[i] = static_cast<T>(i);
@@ -177,15 +177,15 @@ template std::vector<bool> Tensor::to_vector() const;
 // --- autograd state
 
 Tensor& Tensor::set_requires_grad(bool wanted) {
-  check(is_leaf(),
-        "set_requires_grad: the tensor is the result of '{}'; only leaves can be marked, detach() makes one",
+  check(is_leaf(), "set_requires_grad: the tensor is the result of '{}', not a leaf; use detach()",
         op_name());
-  check(!wanted || is_floating(dtype()), "set_requires_grad: dtype {} has no gradient; use .to(float32)",
-        name(dtype()));
-  check(!wanted || is_contiguous(),
-        "set_requires_grad: a leaf is contiguous, not a view of shape {} with strides {}; use .clone(), or "
-        "mark the tensor it is a view of",
-        shape(), strides());
+  check(!wanted || is_floating(dtype()),
+        "set_requires_grad: dtype {} is not differentiable; use .to(float32)", name(dtype()));
+  check(
+      !wanted || is_contiguous(),
+      "set_requires_grad: shape {} with strides {} is not contiguous; use .clone(), or mark the tensor that "
+      "this is a view of",
+      shape(), strides());
   impl().requires_grad = wanted;
   return *this;
 }
@@ -194,8 +194,8 @@ Tensor Tensor::grad() const { return impl().grad ? Tensor(impl().grad) : Tensor(
 
 void Tensor::set_grad(const Tensor& grad) {
   check(grad.shape() == shape() && grad.dtype() == dtype(),
-        "set_grad: the gradient is {} {}, the tensor {} {}", name(grad.dtype()), grad.shape(), name(dtype()),
-        shape());
+        "set_grad: the gradient is {} {}, but the tensor is {} {}", name(grad.dtype()), grad.shape(),
+        name(dtype()), shape());
   impl().grad = grad.detach().contiguous().clone().ref();
 }
 

@@ -1,15 +1,14 @@
-/// The tensor: a handle on sizes, strides and shared bytes, with an optional place in the autograd graph.
+/// Tensor: a handle to a shape, strides and shared storage, optionally part of an autograd graph.
 ///
-/// Copying a Tensor shares it, `clone()` copies the data. Views (reshape, transpose, narrow, …) share the
-/// bytes. float32, float64, int64 and boolean; no implicit promotion. Sizes of 0 work everywhere. The
-/// differentiable ops are free functions in ops.h; the methods here are access, autograd state, views and
-/// in-place changes.
+/// Copying a Tensor copies the handle; `clone()` copies the data. Views (reshape, transpose, narrow, …) share
+/// the storage. The dtypes are float32, float64, int64 and boolean, without implicit promotion. Sizes of 0 are
+/// supported everywhere. The differentiable ops are free functions in ops.h; the methods here are for access,
+/// autograd state, views and in-place changes.
 ///
-/// Threads: a Tensor is as safe as a std::shared_ptr. Any number of threads may at once read the same
-/// elements (const access, ops, new views) and copy or drop handles of their own. Whoever writes needs every
-/// other thread to stay away meanwhile: from the storage that all views share for mutable access and in-place
-/// ops, from the tensor for set_requires_grad, set_grad, zero_grad and register_hook, from the handle for an
-/// assignment to it. Backward passes: see autograd.h.
+/// Thread safety: as of std::shared_ptr. Any number of threads may concurrently read the same elements (const
+/// access, ops, new views) and copy or destroy their own handles. A writer needs exclusive access: to the
+/// storage shared by all views for mutable access and in-place ops; to the tensor for set_requires_grad,
+/// set_grad, zero_grad and register_hook; to the handle for assigning to it. For backward see autograd.h.
 #pragma once
 
 #include <atomic>
@@ -39,7 +38,7 @@ class Rng;
 class Tensor;
 
 namespace detail {
-/// The first element, unchecked: no dtype check, no version bump.
+/// Pointer to the first element, without dtype check or version bump.
 template <class T>
 T* raw(const Tensor& t) noexcept;
 }  // namespace detail
@@ -47,24 +46,24 @@ T* raw(const Tensor& t) noexcept;
 /// The object behind a Tensor. Internal: use Tensor.
 struct TensorImpl : RefCounted {
   DType dtype = float32;
-  bool requires_grad = false;  ///< a leaf whose gradient is wanted
+  bool requires_grad = false;  ///< a leaf that requires a gradient
   bool contiguous = true;
-  bool hooked = false;       ///< the gradient of the running backward pass waits for hooks
-  std::uint32_t output = 0;  ///< which output of `node` this is
+  bool hooked = false;       ///< the running backward pass buffers the gradient for hooks
+  std::uint32_t output = 0;  ///< index among the outputs of `node`
   std::int64_t numel = 0;
   std::int64_t offset = 0;  ///< in elements
   Shape shape;
   Strides strides;
   Ref<Storage> storage;
-  Ref<Node> node;  ///< the op that made it, if recorded
+  Ref<Node> node;  ///< the op that produced it, if recorded
   Ref<TensorImpl> grad;
   Hooks* hooks = nullptr;
-  std::atomic<Backward*> pass{nullptr};  ///< of a leaf: the backward pass that owns `grad` until it ends
+  std::atomic<Backward*> pass{nullptr};  ///< for a leaf: the backward pass that owns `grad` until it ends
 
   static void destroy(TensorImpl* impl) noexcept;
 };
 
-/// A strided view of an array with n dimensions; a handle: copies share the data.
+/// A handle to an n-dimensional strided array; copies share the data.
 class Tensor {
  public:
   Tensor() = default;
@@ -73,8 +72,8 @@ class Tensor {
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
   ~Tensor() = default;
-  /// Makes this handle one on another tensor. Only of an lvalue: `x.select(0, 0) = y` would change no element
-  /// and does not compile; x.select(0, 0).copy_(y) does.
+  /// Rebinds the handle. Restricted to lvalues: `x.select(0, 0) = y` would change no element and does not
+  /// compile; write `x.select(0, 0).copy_(y)`.
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
 
@@ -84,23 +83,23 @@ class Tensor {
   const Shape& shape() const { return impl().shape; }
   const Strides& strides() const { return impl().strides; }  ///< in elements
   int dim() const { return impl().shape.size(); }
-  /// Size of dimension d, counted from the end when negative.
+  /// Size of dimension d, counted from the end if negative.
   std::int64_t size(std::int64_t d) const { return shape()[wrap_dim("size", d, dim())]; }
   std::int64_t stride(std::int64_t d) const { return strides()[wrap_dim("stride", d, dim())]; }
   std::int64_t numel() const { return impl().numel; }
   bool is_contiguous() const { return impl().contiguous; }  ///< dense and row-major
 
   // --- access
-  /// The first element, read-only. T must be the C++ type of dtype().
+  /// Read-only pointer to the first element. T must be the C++ type of dtype().
   template <class T>
   const T* data() const {
     check_type(dtype_of<T>);
     return detail::raw<const T>(*this);
   }
-  /// The first element, for writing. Each call counts as one change of the storage that all its views share:
-  /// it bumps the version, so that a backward pass refuses what an op saved before, and drops the packed form
-  /// that products keep of a weight. Ask for the pointer after the last op that used the tensor and finish
-  /// writing before the next one uses it: a write through an older pointer is seen by neither, so ask again.
+  /// Writable pointer to the first element. Each call counts as one change of the storage shared by all views:
+  /// it bumps the version, so that backward rejects tensors saved earlier, and invalidates cached packed
+  /// weights. Get the pointer after the last op that used the tensor and finish writing before the next one:
+  /// writes through an older pointer go undetected.
   template <class T>
   T* mutable_data() {
     check_type(dtype_of<T>);
@@ -113,7 +112,7 @@ class Tensor {
     check_contiguous();
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
-  /// The same for writing; each call counts as one change, see mutable_data().
+  /// All elements in row-major order, writable; each call counts as one change, see mutable_data().
   template <class T>
   std::span<T> mutable_span() {
     check_contiguous();
@@ -125,36 +124,36 @@ class Tensor {
     check(numel() == 1, "item: a tensor of shape {} has {} elements; index it first", shape(), numel());
     return visit(dtype(), [&]<class U>(Type<U>) { return convert<T>(*data<U>()); });
   }
-  /// The elements in row-major order, copied and converted to T.
+  /// A copy of the elements in row-major order, converted to T.
   template <class T = double>
   std::vector<T> to_vector() const;
 
   // --- autograd
-  /// True for a leaf that wants its gradient and for every result computed from one.
+  /// True for a leaf marked by set_requires_grad() and for every result computed from one.
   bool requires_grad() const { return impl().node || impl().requires_grad; }
-  /// Marks a leaf: backward() will fill grad(). Only floating dtypes and contiguous tensors; a result of an
-  /// op cannot be marked. → *this.
+  /// Marks a leaf, so that backward() accumulates into grad(). Returns *this. Throws unless the tensor is a
+  /// contiguous leaf of floating dtype.
   Tensor& set_requires_grad(bool wanted = true);
   bool is_leaf() const { return !impl().node; }
   /// The accumulated gradient, contiguous; undefined before the first backward().
   Tensor grad() const;
-  /// Makes a copy of `grad` the gradient; throws unless shape and dtype are this tensor's.
+  /// Sets the gradient to a copy of `grad`; throws unless shape and dtype match.
   void set_grad(const Tensor& grad);
-  /// Forgets the gradient.
+  /// Discards the gradient: grad() is undefined afterwards.
   void zero_grad();
-  /// Accumulates d(this)/d(leaf) into every leaf's grad(). Without a gradient the tensor must have one
-  /// element.
+  /// Accumulates d(this)/d(leaf) · gradient into every leaf's grad(). Without `gradient`, the tensor must have
+  /// one element.
   void backward() const;
   void backward(const Tensor& gradient) const;
   /// The same data outside the graph.
   Tensor detach() const;
-  /// Calls `hook` with this tensor's whole gradient during backward; a defined result replaces the gradient.
-  /// The hook must not change its argument, which others may share, nor run the graph that called it. One
-  /// registered during a pass begins with the next.
+  /// Calls `hook` with this tensor's accumulated gradient during backward; a defined result replaces the
+  /// gradient. The hook must neither modify its argument, which may be shared, nor run the graph that called
+  /// it. A hook registered during a backward pass takes effect in the next one.
   ///
-  /// A result drops its hooks when backward has freed its graph, so a hook may hold the tensor it belongs to;
-  /// without a backward pass, or on a leaf, that is a cycle that is never freed: hold detach() instead, which
-  /// shares the data alone.
+  /// The hooks of a result are destroyed when backward frees its graph, so such a hook may capture the tensor
+  /// itself. On a leaf, or if backward never runs, that capture is a reference cycle and leaks; capture
+  /// detach() instead.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
   const char* op_name() const noexcept { return impl_ && impl_->node ? impl_->node->name : ""; }
 
@@ -174,11 +173,11 @@ class Tensor {
   Tensor squeeze(std::int64_t dim) const;
   Tensor unsqueeze(std::int64_t dim) const;
 
-  // --- in place, never recorded: they throw on a tensor with history and, while recording, on a leaf or a
-  // source that wants its gradient → *this
+  // --- in place, never recorded; return *this. They throw on a tensor with history and, while recording, if
+  // the tensor or the source requires grad.
   Tensor& fill_(double value);
   Tensor& zero_();
-  /// Takes the values of `source`, of any dtype, broadcast to this shape.
+  /// Copies the values of `source`, converted to this dtype and broadcast to this shape.
   Tensor& copy_(const Tensor& source);
   Tensor& add_(const Tensor& other, double alpha = 1);  ///< this += alpha · other
   Tensor& mul_(double factor);
@@ -194,8 +193,8 @@ class Tensor {
  private:
   [[noreturn]] static void undefined();
   void check_type(DType wanted) const {
-    check(dtype() == wanted, "data: the tensor is {}, asked for as {}; use .to({})", name(dtype()),
-          name(wanted), name(wanted));
+    check(dtype() == wanted, "data: the tensor is {}, not {}; use .to({})", name(dtype()), name(wanted),
+          name(wanted));
   }
   void check_contiguous() const {
     check(is_contiguous(), "span: a view of shape {} with strides {} is not contiguous; use .contiguous()",
@@ -205,7 +204,7 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
-/// A shape written in braces or a Shape, e.g. zeros({2, 3}).
+/// Creation. The shape is a Shape or a braced list, e.g. zeros({2, 3}).
 Tensor empty(const Shape& shape, DType dtype = float32);  ///< uninitialised
 Tensor zeros(const Shape& shape, DType dtype = float32);
 Tensor ones(const Shape& shape, DType dtype = float32);
@@ -219,18 +218,18 @@ Tensor ones_like(const Tensor& x);
 
 namespace detail {
 
-/// A C++ type of elements: float, double, bool or an integer, which becomes int64.
+/// A C++ element type: float, double, bool or an integer type, which is stored as int64.
 template <class T>
 concept Element = std::same_as<T, float> || std::same_as<T, double> ||
     (std::integral<T> && !std::same_as<T, char>);
-/// A vector, array, span or the like of elements.
+/// A contiguous range of elements: vector, array, span, ….
 template <class R>
 concept Elements = requires(const R& r) {
   std::span(r);
   requires Element<typename decltype(std::span(r))::value_type>;
 };
 
-/// An element in a list in braces, which may be of several types.
+/// An element of a braced list of mixed types.
 class Literal {
  public:
   template <Element T>
@@ -239,7 +238,7 @@ class Literal {
       dtype_ = dtype_of<T>;
       whole_ = std::same_as<T, bool> && value;
     } else {
-      check(std::in_range<std::int64_t>(value), "tensor: {} is no value of int64", value);
+      check(std::in_range<std::int64_t>(value), "tensor: {} is not representable as int64", value);
       whole_ = static_cast<std::int64_t>(value);
     }
   }
@@ -263,11 +262,11 @@ Tensor tensor_of(const std::vector<bool>& elements, const Shape& shape);
 
 }  // namespace detail
 
-/// A tensor of `shape` with a copy of the elements in row-major order; throws when the counts differ. Its
-/// dtype is that of the elements, the widest of boolean, int64, float32 and float64 where they are mixed:
+/// A tensor of `shape` with a copy of the elements in row-major order; throws unless their count is
+/// numel(shape). The dtype is the widest among the elements, in the order boolean, int64, float32, float64:
 /// tensor({0.0, -INFINITY}) is float64, tensor({1, 2}) int64, tensor<float>({1, 2}) float32.
 Tensor tensor(std::initializer_list<detail::Literal> elements, const Shape& shape);
-/// The same of a range.
+/// A tensor of `shape` from a contiguous range.
 template <detail::Elements R>
 Tensor tensor(const R& elements, const Shape& shape) {
   using T = typename decltype(std::span(elements))::value_type;
@@ -279,36 +278,36 @@ Tensor tensor(const R& elements, const Shape& shape) {
     return detail::tensor_of(std::span<const T>(elements), shape);
   }
 }
-/// The same of booleans.
+/// A boolean tensor of `shape`.
 template <std::same_as<bool> T>
 Tensor tensor(const std::vector<T>& elements, const Shape& shape) {
   return detail::tensor_of(elements, shape);
 }
-/// The same of elements of one type.
+/// A tensor of `shape` with elements of type T.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> elements, const Shape& shape) {
   return tensor(std::span(elements.begin(), elements.size()), shape);
 }
-/// The same with one dimension.
+/// A tensor with one dimension.
 inline Tensor tensor(std::initializer_list<detail::Literal> elements) {
   return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
 }
-/// Likewise, of elements of one type.
+/// A tensor with one dimension and elements of type T.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> elements) {
   return tensor(elements, Shape{static_cast<std::int64_t>(elements.size())});
 }
-/// Likewise, of a range.
+/// A tensor with one dimension from a contiguous range.
 template <class R>
 requires requires(const R& elements) { tensor(elements, Shape{}); }
 Tensor tensor(const R& elements) {
   return tensor(elements, Shape{static_cast<std::int64_t>(std::size(elements))});
 }
-/// A tensor without dimensions.
+/// A zero-dimensional tensor.
 Tensor scalar(double value, DType dtype = float32);
 
 namespace detail {
-/// A tensor header on `storage`; `contiguous` is worked out from shape and strides.
+/// A tensor over `storage`; `offset` is in elements.
 Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
                  std::int64_t offset);
 template <class T>
