@@ -58,7 +58,7 @@ class Ref {
   }
 
   /// Gives the reference up without dropping it: the caller owns it and passes it to adopt() in the end.
-  [[nodiscard]] T* let_go() noexcept { return std::exchange(object_, nullptr); }
+  [[nodiscard]] T* release() noexcept { return std::exchange(object_, nullptr); }
 
   T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }

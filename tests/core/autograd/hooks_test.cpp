@@ -144,7 +144,7 @@ TEST_CASE("hooks: one that runs the graph it was called from is an error") {
     return Tensor();
   });
   CHECK_THROWS_WITH(z.backward(),
-                    "backward: 'exp' is running; neither its hooks nor its backward function may run it");
+                    "backward: 'exp' is running; its hooks and its backward function must not run it again");
 }
 
 TEST_CASE("hooks: a gradient changed in place is an error, since others may share it") {
