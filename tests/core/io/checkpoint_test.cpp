@@ -115,7 +115,7 @@ TEST_CASE("checkpoint: a state that does not fit is refused whole, with all that
   refuses(bad, "rng: rng: the state does not fit; 'state' is undefined");
   bad = good;
   bad.push_back(good.front());
-  refuses(bad, "comes twice");
+  refuses(bad, "duplicate");
   bad = good;
   bad[index("schedule/last_epoch")].second = tensor({std::int64_t{-1}}, Shape{});
   refuses(bad, "'last_epoch' of the state is -1");
@@ -123,7 +123,7 @@ TEST_CASE("checkpoint: a state that does not fit is refused whole, with all that
   bad[index("optimizer/skipped_steps")].second = tensor({std::int64_t{-1}}, Shape{});
   refuses(bad, "'skipped_steps' of the state is -1");
   refuses({}, "missing");
-  refuses({}, "nothing was changed; add the objects that were saved, by the same names");
+  refuses({}, "nothing was changed; add the same objects as when saving, under the same names");
   run.checkpoint.load_state(good);
   CHECK(run.bytes() == other.bytes());
 }
@@ -136,8 +136,7 @@ TEST_CASE("checkpoint: errors name the file, sections need names of their own") 
   std::filesystem::remove(file);
   CHECK_THROWS_WITH_AS(run.checkpoint.load(file), doctest::Contains(file.c_str()), Error);
   std::int64_t counter = 0;
-  CHECK_THROWS_WITH_AS(run.checkpoint.add("step", counter), "checkpoint: the name 'step' is given twice",
-                       Error);
+  CHECK_THROWS_WITH_AS(run.checkpoint.add("step", counter), "checkpoint: duplicate name 'step'", Error);
   CHECK_THROWS_AS(run.checkpoint.add("a/b", counter), Error);
   CHECK_THROWS_AS(run.checkpoint.add("", counter), Error);
 }
