@@ -24,7 +24,7 @@ struct Stats {
 
 /// Returns at least `bytes` of uninitialised, 64-byte-aligned memory; throws rill::Error when out of memory.
 void* allocate(std::size_t bytes);
-/// Frees a block from `allocate(bytes)`; `bytes` must be the same.
+/// Frees a block from `allocate(bytes)`, with the same `bytes`; ignores null.
 void deallocate(void* block, std::size_t bytes) noexcept;
 
 /// Owns a block; RAII over allocate and deallocate.

@@ -1,4 +1,4 @@
-/// Walking several strided arrays of one shape at once.
+/// Simultaneous iteration over several strided arrays of one shape.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace rill {
 
-/// A loop nest over K arrays of one shape without sizes of 0: dimensions of size 1 dropped, neighbours merged
-/// where every array allows it. At least one dimension is left.
+/// A loop nest over K non-empty arrays of one shape. Dimensions of size 1 are dropped, and adjacent dimensions
+/// are merged where the strides of every array allow it. At least one loop remains.
 template <int K>
 struct LoopNest {
-  std::size_t rank = 0;                                               ///< loops
+  std::size_t rank = 0;                                               ///< number of loops
   std::array<std::int64_t, Dims::max_rank> sizes{};                   ///< of each loop, outermost first
-  std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};  ///< of each array at each loop
+  std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};  ///< strides[k][d]: array k, loop d
 
-  /// Of a shape and each array's strides, which array k takes at each loop as strides[k].
+  /// Builds the nest for arrays of `shape`, where array k has strides given[k].
   LoopNest(const Shape& shape, const std::array<Strides, K>& given) noexcept {
     for (int d = 0; d < shape.size(); ++d) {
       if (shape[d] == 1) continue;
@@ -34,7 +34,7 @@ struct LoopNest {
     if (rank == 0) sizes[rank++] = 1;
   }
 
-  /// The elements of the shape.
+  /// Number of elements of the shape.
   std::int64_t numel() const noexcept {
     std::int64_t n = 1;
     for (std::size_t d = 0; d < rank; ++d) n *= sizes[d];
@@ -50,8 +50,8 @@ struct LoopNest {
   }
 };
 
-/// Calls f(offsets, n, strides) for runs of n elements that together visit the elements begin … end - 1 in
-/// row-major order: array k starts at element offsets[k] and steps by strides[k].
+/// Visits the elements [begin, end) in row-major order by calling f(offsets, n, strides) for each run of n
+/// elements: in array k the run starts at element offsets[k] and has stride strides[k].
 template <int K, class F>
 void for_each_run(const LoopNest<K>& nest, std::int64_t begin, std::int64_t end, F&& f) {
   const std::size_t inner = nest.rank - 1;
@@ -79,8 +79,8 @@ void for_each_run(const LoopNest<K>& nest, std::int64_t begin, std::int64_t end,
   }
 }
 
-/// The same for all elements of arrays of `shape`. Strides are in elements; a broadcast dimension has stride
-/// 0.
+/// Visits all elements of arrays of `shape` likewise. Strides are in elements; a broadcast dimension has
+/// stride 0.
 template <int K, class F>
 void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&& f) {
   for (std::int64_t size : shape) {
@@ -90,8 +90,7 @@ void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&&
   for_each_run(nest, 0, nest.numel(), f);
 }
 
-/// The strides with which an array of `shape` and `strides` is read as if it had the shape `wide` it
-/// broadcasts to.
+/// The strides that broadcast an array of `shape` and `strides` to the shape `wide`.
 inline Strides broadcast_strides(const Shape& shape, const Strides& strides, const Shape& wide) noexcept {
   Strides out = Strides::filled(wide.size(), 0);
   const int skip = wide.size() - shape.size();

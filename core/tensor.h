@@ -194,7 +194,7 @@ class Tensor {
  private:
   [[noreturn]] static void undefined();
   void check_type(DType wanted) const {
-    check(dtype() == wanted, "data: a {} tensor has no {} elements; use .to({})", name(dtype()), name(wanted),
+    check(dtype() == wanted, "data: the tensor is {}, not {}; use .to({})", name(dtype()), name(wanted),
           name(wanted));
   }
   void check_contiguous() const {
@@ -240,7 +240,7 @@ class Literal {
       dtype_ = dtype_of<T>;
       integer_ = std::same_as<T, bool> && value;
     } else {
-      check(std::in_range<std::int64_t>(value), "tensor: {} does not fit int64", value);
+      check(std::in_range<std::int64_t>(value), "tensor: {} is not representable as int64", value);
       integer_ = static_cast<std::int64_t>(value);
     }
   }

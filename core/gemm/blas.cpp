@@ -41,7 +41,7 @@ void correct_processor() noexcept {
 
 // Guards the number of threads of OpenBLAS, or OpenBLAS itself where it has no locks.
 constinit std::mutex mutex;
-[[maybe_unused]] const bool whole_over_forks = detail::hold_over_forks<mutex>();
+[[maybe_unused]] const bool fork_handlers_registered = detail::lock_across_forks<mutex>();
 
 // A product on OpenBLAS, which keeps to the calling thread meanwhile: rill splits products itself, and more
 // threads would oversubscribe the processor and make results depend on their number. Afterwards the program's

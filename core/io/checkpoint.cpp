@@ -9,7 +9,7 @@
 namespace rill {
 namespace {
 
-constexpr std::string_view counter_prefix = "counter:";  // no name of a member holds a colon
+constexpr std::string_view counter_prefix = "counter:";  // member names contain no colon
 
 Tensor integers(const std::vector<std::uint64_t>& values, const Shape& shape) {
   std::vector<std::int64_t> bits;
@@ -29,7 +29,7 @@ std::vector<Tensor> match_state(std::string_view op, const NamedTensors& wanted,
   std::map<std::string_view, const Tensor*> by_name;
   std::string faults;
   for (const auto& [key, t] : given) {
-    if (!by_name.emplace(key, &t).second) faults += fmt::format("; '{}' comes twice", key);
+    if (!by_name.emplace(key, &t).second) faults += fmt::format("; duplicate '{}'", key);
   }
   std::vector<Tensor> found;
   for (const auto& [key, want] : wanted) {
@@ -43,7 +43,7 @@ std::vector<Tensor> match_state(std::string_view op, const NamedTensors& wanted,
     if (!t.defined()) {
       faults += fmt::format("; '{}' is undefined", key);
     } else if (t.shape() != want.shape() || t.dtype() != want.dtype()) {
-      faults += fmt::format("; '{}' is {} {}, wanted {} {}", key, name(t.dtype()), t.shape(),
+      faults += fmt::format("; '{}' is {} {}, expected {} {}", key, name(t.dtype()), t.shape(),
                             name(want.dtype()), want.shape());
     }
     found.push_back(t);
@@ -76,7 +76,7 @@ std::pair<NamedTensors, Counters> without_counters(const NamedTensors& state) {
 
 namespace {
 
-/// Functions that save and load a single tensor `key`.
+/// A section with a single tensor `key`.
 template <class Section, class Save, class Load>
 Section single(std::string_view name, const char* key, const Save& save, const Load& load) {
   const auto state = [key, save] { return NamedTensors{{key, save()}}; };
@@ -91,9 +91,9 @@ Section single(std::string_view name, const char* key, const Save& save, const L
 
 Checkpoint& Checkpoint::add_section(Section section) {
   check(!section.name.empty() && section.name.find('/') == std::string::npos,
-        "checkpoint: '{}' is no name for a section; it must not be empty or hold a '/'", section.name);
+        "checkpoint: '{}' is not a valid section name; it must not be empty or contain '/'", section.name);
   for (const Section& other : sections_) {
-    check(other.name != section.name, "checkpoint: the name '{}' is given twice", section.name);
+    check(other.name != section.name, "checkpoint: duplicate name '{}'", section.name);
   }
   sections_.push_back(std::move(section));
   return *this;
@@ -153,10 +153,11 @@ void Checkpoint::load_state(const NamedTensors& state) {
       faults += fmt::format("; unexpected '{}'", name);
     }
   }
-  check(faults.empty(),
-        "checkpoint: it does not fit{}; nothing was changed; add the objects that were saved, by the same "
-        "names",
-        faults);
+  check(
+      faults.empty(),
+      "checkpoint: the state does not fit{}; nothing was changed; add the same objects as when saving, under "
+      "the same names",
+      faults);
   for (const Section& section : sections_) section.load(given[section.name]);
 }
 

@@ -1,4 +1,4 @@
-/// Files that are never half written.
+/// Reading of files and atomic writing.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace rill {
 
-/// A file that appears as a whole or not at all.
+/// Writes a file atomically: it is replaced completely or not at all.
 ///
-/// The bytes go to a hidden file in the same folder, which takes the place of the old file at commit(), after
-/// it reached the disk. Without commit() (an exception, a full disk) the old file stays as it was and the
-/// hidden one is removed. A symbolic link stays a link: what it points to is replaced. Every function throws
-/// Error naming the file and the system's reason.
+/// The bytes go to a hidden temporary file in the same directory. commit() syncs it to disk and renames it over
+/// the target. Without commit() (after an exception or on a full disk) the old file is unchanged and the
+/// temporary one is removed. Symbolic links are followed. Every function throws Error naming the file and the
+/// system error.
 class AtomicFile {
  public:
-  /// Begins to write; the path must not name a directory, device or pipe.
+  /// Creates the temporary file. `path` must not be an existing directory, device or pipe.
   explicit AtomicFile(const std::filesystem::path& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -30,9 +30,9 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  /// Sends what was written to the disk; for several files that change together, before the first commit().
+  /// Syncs the written bytes to disk. To change several files together, sync all before the first commit().
   void sync();
-  /// Makes what was written the file. Nothing can be written after it.
+  /// Syncs and replaces the target. No further writes are allowed.
   void commit();
 
  private:
@@ -43,16 +43,16 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Makes `bytes` the contents of the file `path`, as a whole or not at all (see AtomicFile).
+/// Replaces the contents of the file `path` atomically (see AtomicFile).
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Sends on what was printed to standard output; throws Error when it could not be written (a full disk, a
-/// closed descriptor). For the end of a program: a result that is lost is no success.
+/// Flushes standard output; throws Error if that or an earlier write failed (a full disk, a closed descriptor).
+/// Call it at the end of a program, so that lost output is not reported as success.
 void flush_stdout();
 
-/// The contents of a regular file of at most `max_bytes` bytes. Throws Error naming the file: missing,
-/// unreadable, not a regular file, too large.
+/// The contents of a regular file. Throws Error naming the file if it is missing, unreadable, not a regular
+/// file or larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 }  // namespace rill

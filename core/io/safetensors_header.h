@@ -1,4 +1,4 @@
-/// The JSON header of a safetensors file, read with every check and written. Internal: use safetensors.h.
+/// Parsing and formatting of the JSON header of a safetensors file. Internal: use safetensors.h.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace rill::detail {
 
-inline constexpr std::uint64_t max_safetensors_header =
-    100'000'000;  ///< in bytes: what the format's own library reads
+/// Maximum length of a header in bytes, as in the reference implementation.
+inline constexpr std::uint64_t max_safetensors_header = 100'000'000;
 
-/// One tensor of a header.
+/// The header entry of a tensor.
 struct SafetensorsEntry {
   std::string name;
   DType dtype = float32;
@@ -32,17 +32,16 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads the text of a header that `data_bytes` bytes follow. Throws Error beginning with `label` unless it
-/// is strict JSON of the format and its tensors cover those bytes exactly.
+/// Parses a header that is followed by `data_bytes` bytes. Throws Error naming `label` unless it is valid
+/// strict JSON and its tensors cover those bytes exactly.
 SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_t data_bytes,
                                            const std::string& label);
 
-/// The text of a header, filled with spaces to a multiple of 8 bytes. Throws when a name comes twice, is
-/// reserved or is not UTF-8, or the whole is too long.
+/// The text of a header, padded with spaces to a multiple of 8 bytes. Throws if a name is duplicate, reserved
+/// or not UTF-8, or if the header is too long.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-/// A name that a message shows in quotes, cut off when long: a bad file may have names of any length and
-/// content.
+/// A name to show in a message, quoted, escaped and truncated: a malformed file may have arbitrary names.
 struct Shown {
   std::string_view text;
 };
@@ -54,8 +53,8 @@ struct fmt::formatter<rill::detail::Shown> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
   template <class Context>
   auto format(const rill::detail::Shown& shown, Context& ctx) const {
-    constexpr std::size_t most = 80;
-    return fmt::format_to(ctx.out(), "{:?}{}", shown.text.substr(0, most),
-                          shown.text.size() > most ? "..." : "");
+    constexpr std::size_t max_length = 80;
+    return fmt::format_to(ctx.out(), "{:?}{}", shown.text.substr(0, max_length),
+                          shown.text.size() > max_length ? "..." : "");
   }
 };

@@ -1,4 +1,4 @@
-/// The bytes behind one or more tensors: reference counted, with a version that every change moves on.
+/// The reference-counted memory of one or more tensors, with a version counter that every change bumps.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@
 
 namespace rill {
 
-/// Something derived from a storage's contents (a packed weight) and kept with it until they change.
+/// Data derived from the contents of a storage, such as a packed weight, and cached until they change.
 class StorageCache {
  public:
   virtual ~StorageCache() = default;
-  /// The contents are to change: lets go of what was made of them.
+  /// Invalidates the cached data; called before the contents change.
   virtual void drop() noexcept = 0;
 };
 
-/// Header and data in one block: the data start 64 bytes behind the header.
+/// Header of a block whose data follow it directly, aligned to 64 bytes.
 class alignas(64) Storage : public RefCounted {
  public:
   static Ref<Storage> create(std::size_t bytes) {
@@ -37,14 +37,14 @@ class alignas(64) Storage : public RefCounted {
 
   std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(Storage); }
   std::size_t bytes() const noexcept { return bytes_; }
-  /// Count of mutable accesses.
+  /// Number of mutable accesses.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept {
     version_.store(version() + 1, std::memory_order_relaxed);
     if (StorageCache* present = cache_.load(std::memory_order_acquire)) present->drop();
   }
 
-  /// The one cached companion; owned by the storage. Callers guard concurrent changes.
+  /// The cache, owned by the storage; null if none. Callers synchronise concurrent changes.
   std::atomic<StorageCache*>& cache() noexcept { return cache_; }
 
  private:

@@ -1,16 +1,16 @@
-/// Locks and forks; internal.
+/// Locks across fork(). Internal.
 #pragma once
 
 #include <pthread.h>
 
 namespace rill::detail {
 
-/// Has every fork of the process wait for `lock` and hold it meanwhile. Otherwise the child, which has only
-/// the thread that forked, might find it taken by one that no longer exists, and what it guards half changed.
-/// Call it once, when the library is loaded, for an object of static storage; none of these may be taken
-/// while another is held, since the order in which forks take them is not said.
+/// Registers fork handlers that acquire `lock` before every fork() and release it afterwards in parent and
+/// child. Otherwise the child, which only has the forking thread, could inherit a lock held by a thread that
+/// does not exist there, and inconsistent data. Call once per lock of static storage, at library load. Such
+/// locks must not be nested, since the order in which fork() acquires them is unspecified.
 template <auto& lock>
-bool hold_over_forks() noexcept {
+bool lock_across_forks() noexcept {
   return pthread_atfork([] { lock.lock(); }, [] { lock.unlock(); }, [] { lock.unlock(); }) == 0;
 }
 

@@ -145,7 +145,7 @@ TEST_CASE("hooks: running backward on the graph that called the hook is an error
     return Tensor();
   });
   CHECK_THROWS_WITH(z.backward(),
-                    "backward: 'exp' is running; neither its hooks nor its backward function may run it");
+                    "backward: 'exp' is running; its hooks and its backward function must not run it again");
 }
 
 TEST_CASE("hooks: modifying the gradient in place is an error, since it may be shared") {
