@@ -134,7 +134,7 @@ class GradRef {
   /// for another input afterwards: if nothing else references it, `to` is dy itself (with beta 0), so element i
   /// of dy must be read before element i of `to` is written.
   Slot in_place_slot(const Tensor& dy);
-  /// slot().to, zeroed if it is new: for scatters, which add.
+  /// slot().to, zero-filled if newly allocated. For scatter-add.
   Tensor zeroed();
   /// Adds `gradient`, of the input's shape and dtype, to the gradient. It is shared where possible and never
   /// modified.
@@ -172,7 +172,7 @@ class Grads {
   /// The incoming gradients, for ops with several outputs.
   Outputs outputs() const noexcept { return Outputs(node_); }
   /// Whether the graph may run again; if not, a backward function may consume its saved state.
-  bool keeps_graph() const noexcept;
+  bool retains_graph() const noexcept;
 
  private:
   Node& node_;
@@ -274,14 +274,14 @@ std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs 
 
 /// Options of backward.
 struct BackwardOptions {
-  bool keep = false;  ///< keep the graph for another backward pass
+  bool retain_graph = false;  ///< keep the graph for another backward pass
 };
 
 /// Accumulates Σ_k d(root_k)/d(leaf) · gradient_k into every leaf's grad(). An undefined gradient means 1 and
 /// requires a root of one element. Iterative, in an order determined by the graph; denormals are flushed to
-/// zero. Throws if a root has no history or its graph was freed by an earlier pass without `keep`. If a hook or
-/// backward function throws, the leaves reached so far lose their gradient, and without `keep` the nodes that
-/// ran are freed.
+/// zero. Throws if a root has no history or its graph was freed by an earlier pass without `retain_graph`. If
+/// a hook or backward function throws, the leaves reached so far lose their gradient, and without
+/// `retain_graph` the nodes that ran are freed.
 void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options = {});
 void backward(const Tensor& root, BackwardOptions options = {});
 

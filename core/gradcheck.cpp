@@ -177,14 +177,14 @@ class Check {
 
 GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options) {
-  bool any = false;
+  bool any_requires_grad = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
     check(inputs[i].dtype() == float64, "gradcheck: {} is {}; central differences need float64",
           label(options, i), name(inputs[i].dtype()));
-    any = any || inputs[i].requires_grad();
+    any_requires_grad = any_requires_grad || inputs[i].requires_grad();
   }
-  check(any, "gradcheck: no input requires grad; call set_requires_grad()");
+  check(any_requires_grad, "gradcheck: no input requires grad; call set_requires_grad()");
   GradcheckReport report;
   report.worst = -1;
   for (const InputLayout& layout : {contiguous_layout, transposed_layout, sliced_layout}) {
@@ -209,7 +209,7 @@ std::vector<ReachedLeaf> reached_leaves(std::span<const Tensor> roots) {
     waiting.pop_back();
     check(!node.released,
           "reached_leaves: the graph of '{}' was freed by an earlier backward; call this before it, or pass "
-          "{{.keep = true}} to it",
+          "{{.retain_graph = true}} to it",
           node.name);
     for (const Edge& edge : std::span(node.edges(), node.inputs)) {
       visit_node(edge.node.get());

@@ -1,4 +1,4 @@
-// The backward pass: scheduling of nodes and accumulation of gradients between them.
+// The backward pass: scheduling of nodes and accumulation of gradients.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -13,8 +13,7 @@ namespace rill {
 void Backward::enqueue(Node* node) {
   if (node->queued) return;
   check(!node->released,
-        "backward: the graph of '{}' was freed by an earlier backward; pass {{.keep = true}} there to run it "
-        "again",
+        "backward: the graph of '{}' was freed by an earlier backward; pass {{.retain_graph = true}} to it",
         node->name);
   heap_.push_back({node->depth, reached_++, node});
   node->queued = true;
@@ -158,12 +157,12 @@ void Backward::run_node(Node& node) {
     node.running = false;
     clear_outputs(node);
     retain_producers(node, false);
-    if (started && !options_.keep) detail::release_node(node);
+    if (started && !options_.retain_graph) detail::release_node(node);
     throw;
   }
   clear_outputs(node);
-  retain_producers(node, !options_.keep);
-  if (!options_.keep) detail::release_node(node);
+  retain_producers(node, !options_.retain_graph);
+  if (!options_.retain_graph) detail::release_node(node);
 }
 
 void Backward::run() {

@@ -10,7 +10,7 @@ GradRef Grads::operator[](int i) const {
   return GradRef(edge.node || edge.leaf ? &edge : nullptr, pass_);
 }
 
-bool Grads::keeps_graph() const noexcept { return pass_->keeps_graph(); }
+bool Grads::retains_graph() const noexcept { return pass_->retains_graph(); }
 
 Slot GradRef::slot() { return pass_->slot(*edge_); }
 Slot GradRef::in_place_slot(const Tensor& dy) { return pass_->in_place_slot(*edge_, dy); }

@@ -30,7 +30,7 @@ struct Node : RefCounted {
   std::uint32_t lambda_offset = 0;  ///< in bytes from `this`
   std::uint16_t inputs = 0;
   std::uint16_t outputs = 0;
-  bool released = true;  ///< no lambda and edges: not yet attached, or freed by backward
+  bool released = true;  ///< has no lambda or edges: not yet attached, or freed by backward
   bool running = false;  ///< its hooks or its backward function are executing
   bool queued = false;   ///< in the queue of a backward pass
   bool owned = false;    ///< the queue owns a reference to it

@@ -35,7 +35,7 @@ class Backward {
   Tensor zeroed(Edge& edge);
   void run();
   void abandon() noexcept;
-  bool keeps_graph() const noexcept { return options_.keep; }
+  bool retains_graph() const noexcept { return options_.retain_graph; }
 
  private:
   struct Queued {

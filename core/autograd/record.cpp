@@ -177,15 +177,15 @@ void Saved::stale() const {
 
 namespace {
 /// Calls a hook; throws if it modified the gradient, which may be shared.
-Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
+Tensor call_hook(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
   const Ref<Storage> storage = gradient.impl().storage;
   const std::uint32_t version = storage->version();
-  Tensor replaced = hook(gradient);
+  Tensor replacement = hook(gradient);
   check(storage->version() == version,
         "hook: the gradient of shape {} was changed in place (mutable_data() counts as a change), but may be "
         "shared; return a new tensor",
         gradient.shape());
-  return replaced;
+  return replacement;
 }
 }  // namespace
 
@@ -201,12 +201,12 @@ Tensor Hooks::apply(Tensor gradient, std::uint64_t pass) const {
   for (std::size_t i = 0; i < hooks_.size(); ++i) {  // by index: a hook may add another
     const Hook& hook = hooks_[i];
     if (hook.passes_begun >= pass) break;
-    const Tensor replaced = called(hook.function, gradient);
-    if (!replaced.defined()) continue;
-    check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype(),
+    const Tensor replacement = call_hook(hook.function, gradient);
+    if (!replacement.defined()) continue;
+    check(replacement.shape() == gradient.shape() && replacement.dtype() == gradient.dtype(),
           "hook: the gradient is {} {}, but its replacement is {} {}", name(gradient.dtype()),
-          gradient.shape(), name(replaced.dtype()), replaced.shape());
-    gradient = replaced;
+          gradient.shape(), name(replacement.dtype()), replacement.shape());
+    gradient = replacement;
   }
   return gradient;
 }
@@ -216,7 +216,7 @@ void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   TensorImpl& target = impl();
   check(!target.node || !target.node->released,
         "register_hook: the graph of '{}' was freed by an earlier backward; register before it, or pass "
-        "{{.keep = true}} there",
+        "{{.retain_graph = true}} to it",
         op_name());
   Hooks*& hooks = target.node ? target.node->output_slots()[target.output].hooks : target.hooks;
   if (!hooks) hooks = new Hooks;

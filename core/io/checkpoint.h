@@ -91,9 +91,9 @@ class Checkpoint {
 
 namespace detail {
 
-/// The tensors of `given` in the order of `wanted`. Throws "op: …" listing every missing, unexpected or
+/// The tensors of `state` in the order of `expected`. Throws "op: …" listing every missing, unexpected or
 /// duplicate name and every tensor that is undefined or differs in shape or dtype.
-std::vector<Tensor> match_state(std::string_view op, const NamedTensors& wanted, const NamedTensors& given);
+std::vector<Tensor> match_state(std::string_view op, const NamedTensors& expected, const NamedTensors& state);
 
 using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
 /// Merges a state dict and counters into one state, and the inverse.

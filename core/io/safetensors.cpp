@@ -17,9 +17,9 @@
 namespace rill {
 namespace {
 
+using detail::Quoted;
 using detail::SafetensorsEntry;
 using detail::SafetensorsHeader;
-using detail::Shown;
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
@@ -52,7 +52,7 @@ std::string read_header_text(const Source& source) {
 void check_booleans(const SafetensorsEntry& e, std::span<const std::byte> bytes, const std::string& label) {
   const auto bad = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (bad != bytes.end()) {
-    fail("safetensors: {}: tensor {}: element {} is {}; a BOOL must be 0 or 1", label, Shown{e.name},
+    fail("safetensors: {}: tensor {}: element {} is {}; a BOOL must be 0 or 1", label, Quoted{e.name},
          bad - bytes.begin(), static_cast<int>(*bad));
   }
 }
@@ -109,7 +109,7 @@ void write_all(const NamedTensors& tensors, const std::map<std::string, std::str
 
 void check_defined(const NamedTensors& tensors) {
   for (const auto& [name, t] : tensors)
-    check(t.defined(), "safetensors: tensor {} is undefined", Shown{name});
+    check(t.defined(), "safetensors: tensor {} is undefined", Quoted{name});
 }
 
 }  // namespace
@@ -125,10 +125,10 @@ const Tensor& SafetensorsFile::at(std::string_view name) const {
   constexpr std::size_t max_names = 50;
   std::string names;
   for (std::size_t i = 0; i < std::min(tensors.size(), max_names); ++i) {
-    names += (i == 0 ? "" : ", ") + fmt::to_string(Shown{tensors[i].first});
+    names += (i == 0 ? "" : ", ") + fmt::to_string(Quoted{tensors[i].first});
   }
   if (tensors.size() > max_names) names += fmt::format(" and {} more", tensors.size() - max_names);
-  fail("safetensors: there is no tensor {}; the file has {}", Shown{name}, names.empty() ? "none" : names);
+  fail("safetensors: there is no tensor {}; the file has {}", Quoted{name}, names.empty() ? "none" : names);
 }
 
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,

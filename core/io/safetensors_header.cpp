@@ -68,7 +68,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
         has_metadata_ = true;
       }
     } else if (state_ == State::metadata) {
-      check(!header_.metadata.contains(key_), "safetensors: {}: duplicate metadata {}", label_, Shown{key_});
+      check(!header_.metadata.contains(key_), "safetensors: {}: duplicate metadata {}", label_, Quoted{key_});
     }
     return true;
   }
@@ -77,7 +77,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     if (state_ == State::metadata) {
       header_.metadata.emplace(key_, std::move(text));
     } else if (state_ == State::entry && key_ == "dtype") {
-      check(!has_dtype_, "safetensors: {}: tensor {}: duplicate dtype", label_, Shown{entry_.name});
+      check(!has_dtype_, "safetensors: {}: tensor {}: duplicate dtype", label_, Quoted{entry_.name});
       has_dtype_ = true;
       set_dtype(text);
     } else {
@@ -88,11 +88,11 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 
   bool start_array(std::size_t) override {
     if (state_ == State::entry && key_ == "shape") {
-      check(!has_shape_, "safetensors: {}: tensor {}: duplicate shape", label_, Shown{entry_.name});
+      check(!has_shape_, "safetensors: {}: tensor {}: duplicate shape", label_, Quoted{entry_.name});
       has_shape_ = true;
       state_ = State::shape;
     } else if (state_ == State::entry && key_ == "data_offsets") {
-      check(!offsets_, "safetensors: {}: tensor {}: duplicate data_offsets", label_, Shown{entry_.name});
+      check(!offsets_, "safetensors: {}: tensor {}: duplicate data_offsets", label_, Quoted{entry_.name});
       offsets_.emplace();
       state_ = State::offsets;
     } else {
@@ -109,13 +109,13 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(std::uint64_t value) override {
     if (state_ == State::shape) {
       check(value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()),
-            "safetensors: {}: tensor {}: size {} exceeds 2^63 - 1", label_, Shown{entry_.name}, value);
+            "safetensors: {}: tensor {}: size {} exceeds 2^63 - 1", label_, Quoted{entry_.name}, value);
       check(entry_.shape.size() < Dims::max_rank, "safetensors: {}: tensor {} has more than {} dimensions",
-            label_, Shown{entry_.name}, Dims::max_rank);
+            label_, Quoted{entry_.name}, Dims::max_rank);
       entry_.shape.push_back(static_cast<std::int64_t>(value));
     } else if (state_ == State::offsets) {
       check(offsets_->size() < 2, "safetensors: {}: tensor {} has more than two data_offsets", label_,
-            Shown{entry_.name});
+            Quoted{entry_.name});
       offsets_->push_back(value);
     } else {
       unexpected("a number");
@@ -127,7 +127,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     fail("safetensors: {}: {}: {} is negative", label_, here(), value);
   }
   bool number_float(double, const std::string& text) override {
-    fail("safetensors: {}: {}: {} is not a 64-bit integer", label_, here(), Shown{text});
+    fail("safetensors: {}: {}: {} is not a 64-bit integer", label_, here(), Quoted{text});
   }
   bool null() override { unexpected("null"); }
   bool boolean(bool) override { unexpected("a boolean"); }
@@ -145,11 +145,11 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
       case State::nothing:
         return "the header";
       case State::top:
-        return fmt::format("entry {}", Shown{key_});
+        return fmt::format("entry {}", Quoted{key_});
       case State::metadata:
-        return fmt::format("metadata {}", Shown{key_});
+        return fmt::format("metadata {}", Quoted{key_});
       default:
-        return fmt::format("tensor {}, {}", Shown{entry_.name}, Shown{key_});
+        return fmt::format("tensor {}, {}", Quoted{entry_.name}, Quoted{key_});
     }
   }
 
@@ -163,15 +163,15 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     check(found != format_dtypes.end(),
           "safetensors: {}: tensor {} has dtype {}; only F32, F64, I64 and BOOL are supported, convert it "
           "first",
-          label_, Shown{entry_.name}, Shown{text});
+          label_, Quoted{entry_.name}, Quoted{text});
     entry_.dtype = found->dtype;
   }
 
   void finish_entry() {
-    check(has_dtype_, "safetensors: {}: tensor {} has no dtype", label_, Shown{entry_.name});
-    check(has_shape_, "safetensors: {}: tensor {} has no shape", label_, Shown{entry_.name});
+    check(has_dtype_, "safetensors: {}: tensor {} has no dtype", label_, Quoted{entry_.name});
+    check(has_shape_, "safetensors: {}: tensor {} has no shape", label_, Quoted{entry_.name});
     check(offsets_ && offsets_->size() == 2, "safetensors: {}: tensor {} does not have two data_offsets",
-          label_, Shown{entry_.name});
+          label_, Quoted{entry_.name});
     entry_.begin = (*offsets_)[0];
     entry_.end = (*offsets_)[1];
     header_.entries.push_back(std::move(entry_));
@@ -189,13 +189,13 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 /// The first duplicate name, if any.
-std::optional<std::string_view> repeated_name(const std::vector<SafetensorsEntry>& entries) {
+std::optional<std::string_view> duplicate_name(const std::vector<SafetensorsEntry>& entries) {
   std::vector<std::string_view> names;
   names.reserve(entries.size());
   for (const SafetensorsEntry& e : entries) names.push_back(e.name);
   std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  return twice == names.end() ? std::nullopt : std::optional(*twice);
+  const auto duplicate = std::adjacent_find(names.begin(), names.end());
+  return duplicate == names.end() ? std::nullopt : std::optional(*duplicate);
 }
 
 /// The size of an entry's data by dtype and shape; throws if it exceeds 2^63 - 1 bytes.
@@ -204,7 +204,8 @@ std::uint64_t byte_count(const SafetensorsEntry& e, const std::string& label) {
   if (std::find(e.shape.begin(), e.shape.end(), 0) != e.shape.end()) return 0;
   for (std::int64_t size : e.shape) {
     check(!__builtin_mul_overflow(bytes, size, &bytes),
-          "safetensors: {}: tensor {}: shape {} has more than 2^63 - 1 bytes", label, Shown{e.name}, e.shape);
+          "safetensors: {}: tensor {}: shape {} has more than 2^63 - 1 bytes", label, Quoted{e.name},
+          e.shape);
   }
   return static_cast<std::uint64_t>(bytes);
 }
@@ -216,12 +217,12 @@ void check_offsets(const std::vector<SafetensorsEntry>& entries, std::uint64_t d
   order.reserve(entries.size());
   for (const SafetensorsEntry& e : entries) {
     check(e.begin <= e.end, "safetensors: {}: tensor {} begins at byte {} and ends at {}", label,
-          Shown{e.name}, e.begin, e.end);
+          Quoted{e.name}, e.begin, e.end);
     check(e.end <= data_bytes, "safetensors: {}: tensor {} ends at byte {} of {}; is the file truncated?",
-          label, Shown{e.name}, e.end, data_bytes);
+          label, Quoted{e.name}, e.end, data_bytes);
     const std::uint64_t bytes = byte_count(e, label);
     check(bytes == e.end - e.begin,
-          "safetensors: {}: tensor {}: {} {} needs {} bytes, but data_offsets span {}", label, Shown{e.name},
+          "safetensors: {}: tensor {}: {} {} needs {} bytes, but data_offsets span {}", label, Quoted{e.name},
           format_name(e.dtype), e.shape, bytes, e.end - e.begin);
     order.push_back(&e);
   }
@@ -231,7 +232,7 @@ void check_offsets(const std::vector<SafetensorsEntry>& entries, std::uint64_t d
   std::uint64_t at = 0;
   for (const SafetensorsEntry* e : order) {
     check(e->begin >= at, "safetensors: {}: tensor {} begins at byte {} and overlaps one that ends at {}",
-          label, Shown{e->name}, e->begin, at);
+          label, Quoted{e->name}, e->begin, at);
     check(e->begin == at, "safetensors: {}: bytes {} to {} belong to no tensor", label, at, e->begin);
     at = e->end;
   }
@@ -243,7 +244,7 @@ std::string json_text(std::string_view text, const char* what) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    fail("safetensors: the {} {} is not UTF-8", what, Shown{text});
+    fail("safetensors: the {} {} is not UTF-8", what, Quoted{text});
   }
 }
 
@@ -258,15 +259,15 @@ SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_
   HeaderReader reader(label);
   nlohmann::json::sax_parse(text, &reader);
   SafetensorsHeader header = reader.take();
-  if (const auto twice = repeated_name(header.entries))
-    fail("safetensors: {}: duplicate tensor {}", label, Shown{*twice});
+  if (const auto duplicate = duplicate_name(header.entries))
+    fail("safetensors: {}: duplicate tensor {}", label, Quoted{*duplicate});
   check_offsets(header.entries, data_bytes, label);
   return header;
 }
 
 std::string format_safetensors_header(const SafetensorsHeader& header) {
-  if (const auto twice = repeated_name(header.entries))
-    fail("safetensors: two tensors are named {}", Shown{*twice});
+  if (const auto duplicate = duplicate_name(header.entries))
+    fail("safetensors: two tensors are named {}", Quoted{*duplicate});
   std::string text = "{";
   const auto separate = [&] { text += text.back() == '{' ? "" : ","; };
   if (!header.metadata.empty()) {

@@ -41,20 +41,20 @@ SafetensorsHeader parse_safetensors_header(const std::string& text, std::uint64_
 /// or not UTF-8, or if the header is too long.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-/// A name to show in a message, quoted, escaped and truncated: a malformed file may have arbitrary names.
-struct Shown {
+/// Formats a name quoted, escaped and truncated, since a malformed file may have arbitrary names.
+struct Quoted {
   std::string_view text;
 };
 
 }  // namespace rill::detail
 
 template <>
-struct fmt::formatter<rill::detail::Shown> {
+struct fmt::formatter<rill::detail::Quoted> {
   constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }
   template <class Context>
-  auto format(const rill::detail::Shown& shown, Context& ctx) const {
+  auto format(const rill::detail::Quoted& quoted, Context& ctx) const {
     constexpr std::size_t max_length = 80;
-    return fmt::format_to(ctx.out(), "{:?}{}", shown.text.substr(0, max_length),
-                          shown.text.size() > max_length ? "..." : "");
+    return fmt::format_to(ctx.out(), "{:?}{}", quoted.text.substr(0, max_length),
+                          quoted.text.size() > max_length ? "..." : "");
   }
 };

@@ -51,15 +51,15 @@ void relax() noexcept {}
 #endif
 
 void set_float_mode(std::uint64_t mode) noexcept {
-  const std::uint64_t own = read_float_mode();
-  if ((own ^ mode) & ~status_bits) write_float_mode((mode & ~status_bits) | (own & status_bits));
+  const std::uint64_t current = read_float_mode();
+  if ((current ^ mode) & ~status_bits) write_float_mode((mode & ~status_bits) | (current & status_bits));
 }
 
 // --- number of threads
 
 constexpr int max_threads = 1024;
 
-std::atomic<int> wanted_threads{0};  // 0 until num_threads() or set_num_threads() is called
+std::atomic<int> requested_threads{0};  // 0 until num_threads() or set_num_threads() is called
 
 std::optional<int> environment_threads(const char* name) {
   const char* text = std::getenv(name);
@@ -267,7 +267,7 @@ void after_fork_in_child() noexcept {
 }
 [[maybe_unused]] const int forks_handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
 
-// Gives `team` the requested size; the caller must own it.
+// Resizes `team`, which the caller must own.
 void resize_team(int size) {
   if (team != nullptr && team->size() == size) return;
   delete team;
@@ -306,18 +306,18 @@ class RegionOwner {
 }  // namespace
 
 int num_threads() {
-  const int n = wanted_threads.load(std::memory_order_relaxed);
+  const int n = requested_threads.load(std::memory_order_relaxed);
   if (n > 0) [[likely]]
     return n;
   const int first = detail::initial_threads();
   int none = 0;
-  wanted_threads.compare_exchange_strong(none, first);
-  return wanted_threads.load();
+  requested_threads.compare_exchange_strong(none, first);
+  return requested_threads.load();
 }
 
 void set_num_threads(int n) {
   check(n >= 1 && n <= max_threads, "set_num_threads: {} is outside 1..{}", n, max_threads);
-  wanted_threads.store(n);
+  requested_threads.store(n);
 }
 
 namespace detail {

@@ -46,7 +46,7 @@ TEST_CASE("autograd: consumers run before producers in a diamond of unequal arms
 TEST_CASE("autograd: a second backward throws unless the first kept the graph") {
   Tensor x = leaf({1});
   Tensor y = rill::sum(rill::exp(x));
-  rill::backward(y, {.keep = true});
+  rill::backward(y, {.retain_graph = true});
   rill::backward(y);
   CHECK(x.grad().item() == doctest::Approx(2 * std::exp(1.0)));
   CHECK_THROWS_WITH(y.backward(), doctest::Contains("was freed by an earlier backward"));
@@ -225,7 +225,7 @@ TEST_CASE("autograd: a failed backward frees the graph unless it is kept") {
 
   fails = true;
   const Tensor kept = twice();
-  const auto run = [&] { rill::backward(std::span(&kept, 1), std::span(&g, 1), {.keep = true}); };
+  const auto run = [&] { rill::backward(std::span(&kept, 1), std::span(&g, 1), {.retain_graph = true}); };
   CHECK_THROWS_WITH(run(), "not yet");
   fails = false;
   run();
@@ -308,7 +308,7 @@ TEST_CASE("autograd: in-place gradients never modify a tensor that is held elsew
   Tensor y = rill::exp(x * 2.0);
   y.register_hook([&](const Tensor& dy) { return kept = dy, Tensor(); });
   Tensor z = y * 3.0;
-  rill::backward(z, {.keep = true});
+  rill::backward(z, {.retain_graph = true});
   CHECK(kept.item() == 3);
   CHECK(x.grad().item() == doctest::Approx(6 * std::exp(1.0)));
   z.backward();
