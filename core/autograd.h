@@ -9,9 +9,9 @@
 ///
 /// First order only: backward functions run without recording.
 ///
-/// Thread safety: backward passes may run concurrently on graphs that share nothing but leaves; each pass adds
-/// its whole gradient to a shared leaf. A pass must end before grad() of its leaves is read, and a backward
-/// function must not wait for passes that it starts on other threads.
+/// Thread safety: backward passes may run concurrently on graphs that share nothing but leaves; each pass
+/// adds its whole gradient to a shared leaf. A pass must end before grad() of its leaves is read, and a
+/// backward function must not wait for passes that it starts on other threads.
 #pragma once
 
 #include <algorithm>
@@ -64,8 +64,8 @@ class DetectAnomaly {
   bool previous_;
 };
 
-/// RAII guard: calls `on_record` with the name of every op recorded on this thread (used to check that each op
-/// has a test).
+/// RAII guard: calls `on_record` with the name of every op recorded on this thread (used to check that each
+/// op has a test).
 class RecordObserver {
  public:
   /// Starts observing. Observers may be nested; the innermost one is called.
@@ -131,8 +131,8 @@ class GradRef {
   /// before the next gradient is requested (a leaf may occur as several inputs).
   Slot slot();
   /// A slot for an elementwise gradient. `dy` is the argument of the backward function and must not be needed
-  /// for another input afterwards: if nothing else references it, `to` is dy itself (with beta 0), so element i
-  /// of dy must be read before element i of `to` is written.
+  /// for another input afterwards: if nothing else references it, `to` is dy itself (with beta 0), so element
+  /// i of dy must be read before element i of `to` is written.
   Slot in_place_slot(const Tensor& dy);
   /// slot().to, zero-filled if newly allocated. For scatter-add.
   Tensor zeroed();
@@ -245,8 +245,8 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 
 /// Records y as the result of an op and returns it. If an input requires grad, stores the function
 /// `backward(const Tensor& dy, Grads& d)`. y must be a new tensor; one with history or requires_grad is an
-/// error. `backward` must not capture a recorded tensor: use Saved. dy may have any strides, including those of
-/// an expanded tensor. Inputs may be undefined (an absent bias); no gradient is required for them.
+/// error. `backward` must not capture a recorded tensor: use Saved. dy may have any strides, including those
+/// of an expanded tensor. Inputs may be undefined (an absent bias); no gradient is required for them.
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));

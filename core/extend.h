@@ -7,13 +7,13 @@
 ///   gradient   `record(name, result, inputs, backward)`; `Saved` keeps a tensor for backward (autograd.h)
 ///   pointwise  `unary` and `binary` build an op from its forward and backward formulas (ops/pointwise.h)
 ///   products   `matmul_into` on tensors (ops/matmul_into.h), `gemm` on `MatrixView`s (gemm/gemm.h),
-///              `packed` for a weight that is used repeatedly (ops/packed_weight.h), `linear` with a weight in
-///              its stored layout (ops/stored_weight.h)
+///              `packed` for a weight that is used repeatedly (ops/packed_weight.h), `linear` with a weight
+///              in its stored layout (ops/stored_weight.h)
 ///   threads    `parallel_for` over chunks, `FlushDenormals` (parallel.h)
 ///   strides    `for_each_run` over arrays of the same shape (strided.h)
-///   kernels    RILL_KERNEL compiles a loop for each instruction set, RILL_INLINE marks the functions it calls
-///              (kernels/simd.h); vectorisable `exp`, `log`, `tanh` and `sigmoid` (kernels/math.h); row sums,
-///              dot products and softmax (kernels/reduce.h)
+///   kernels    RILL_KERNEL compiles a loop for each instruction set, RILL_INLINE marks the functions it
+///              calls (kernels/simd.h); vectorisable `exp`, `log`, `tanh` and `sigmoid` (kernels/math.h); row
+///              sums, dot products and softmax (kernels/reduce.h)
 ///   memory     `memory::Block` for workspaces (memory.h)
 ///
 /// See `examples/custom_op.cpp` for simple ops and `examples/fast_op.cpp` for a fused op with its own kernel.

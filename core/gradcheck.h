@@ -53,8 +53,8 @@ struct ReachedLeaf {
   std::string op;  ///< name of an op that reads the leaf
 };
 
-/// The leaves that a backward pass from the roots would reach, each once. A root without a graph reaches none.
-/// Throws if the graph of a root was freed by an earlier backward pass.
+/// The leaves that a backward pass from the roots would reach, each once. A root without a graph reaches
+/// none. Throws if the graph of a root was freed by an earlier backward pass.
 std::vector<ReachedLeaf> reached_leaves(std::span<const Tensor> roots);
 
 }  // namespace rill

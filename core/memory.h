@@ -1,8 +1,8 @@
 /// Caching allocator for tensors and graph nodes; all blocks are 64-byte aligned.
 ///
-/// Blocks of up to 256 KiB come from per-thread free lists, one per size class. Larger ones are page runs in a
-/// reserved address range shared by all threads: free neighbours coalesce, and a request takes the lowest free
-/// run that fits. Under AddressSanitizer every block comes from the system, so that use after free is
+/// Blocks of up to 256 KiB come from per-thread free lists, one per size class. Larger ones are page runs in
+/// a reserved address range shared by all threads: free neighbours coalesce, and a request takes the lowest
+/// free run that fits. Under AddressSanitizer every block comes from the system, so that use after free is
 /// detected. Debug builds fill new blocks with NaN bit patterns. All functions are thread-safe.
 #pragma once
 

@@ -3,8 +3,8 @@
 /// Unless noted otherwise, x, a and b are float32 or float64 tensors of any layout, and all operands of an op
 /// have the same dtype (no promotion; use `.to`). Operands of pointwise ops broadcast by NumPy's rules. A
 /// negative `dim` counts from the end. Dimensions of size 0 are allowed. Results are new contiguous tensors
-/// unless the op is a view. Names, options and formulas follow PyTorch. Every op throws rill::Error on invalid
-/// shapes, dtypes or indices.
+/// unless the op is a view. Names, options and formulas follow PyTorch. Every op throws rill::Error on
+/// invalid shapes, dtypes or indices.
 #pragma once
 
 #include <cstdint>
@@ -87,8 +87,8 @@ inline Tensor operator-(const Tensor& x) { return neg(x); }  ///< neg(x)
 /// mask ? a : b, all broadcast; mask is boolean, a and b share any dtype. Differentiable for floating dtypes.
 ///
 /// The branch not taken receives gradient 0, which its own backward may turn into NaN (0 · ∞). Clamp that
-/// branch's input to its domain: at x = 100 in float32 the gradient of where(x <= 0, exp(x), 1 + x) is NaN (as
-/// in PyTorch), and that of
+/// branch's input to its domain: at x = 100 in float32 the gradient of where(x <= 0, exp(x), 1 + x) is NaN
+/// (as in PyTorch), and that of
 ///
 ///   where(le(x, 0), exp(clamp(x, {}, 0)), 1 + x)
 ///
@@ -162,8 +162,8 @@ Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 Tensor to(const Tensor& x, DType dtype);
 
 // --- products (ops/matmul.cpp)
-/// Matrix product as in NumPy: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [..,M,K]·[..,K,N] → [..,M,N]; leading
-/// dimensions broadcast.
+/// Matrix product as in NumPy: [K]·[K] → [], [M,K]·[K] → [M], [K]·[K,N] → [N], [..,M,K]·[..,K,N] → [..,M,N];
+/// leading dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// Batched matrix product [B,M,K]·[B,K,N] → [B,M,N], without broadcasting.
 Tensor bmm(const Tensor& a, const Tensor& b);

@@ -88,7 +88,7 @@ class Rng {
   std::array<std::uint64_t, 2> draws_{};
 };
 
-/// Writes elements [begin, end) of a dropout mask to out: `scale` with probability `keep_probability`, else 0.
+/// Writes elements [begin, end) of a dropout mask: `scale` with probability `keep_probability`, else 0.
 ///
 /// Element i depends only on (seed, stream, call, i), so ranges may be computed by any thread in any order.
 /// The probability is rounded to a multiple of 2^-32. `begin` must not be negative.

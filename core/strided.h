@@ -12,8 +12,8 @@
 
 namespace rill {
 
-/// A loop nest over K non-empty arrays of one shape. Dimensions of size 1 are dropped, and adjacent dimensions
-/// are merged where the strides of every array allow it. At least one loop remains.
+/// A loop nest over K non-empty arrays of one shape. Dimensions of size 1 are dropped, and adjacent
+/// dimensions are merged where the strides of every array allow it. At least one loop remains.
 template <int K>
 struct LoopNest {
   std::size_t rank = 0;                                               ///< number of loops

@@ -142,8 +142,8 @@ class Tensor {
   void set_grad(const Tensor& grad);
   /// Clears the gradient: grad() is undefined afterwards.
   void zero_grad();
-  /// Accumulates d(this)/d(leaf) · gradient into every leaf's grad(). Without `gradient`, which then is 1, the
-  /// tensor must have one element.
+  /// Accumulates d(this)/d(leaf) · gradient into every leaf's grad(). Without `gradient`, which then is 1,
+  /// the tensor must have one element.
   void backward() const;
   void backward(const Tensor& gradient) const;
   /// A tensor that shares the data but has no autograd history.
@@ -266,7 +266,7 @@ Tensor tensor_of(const std::vector<bool>& elements, const Shape& shape);
 
 /// A tensor of `shape` with a copy of `elements` in row-major order; throws if their number is not that of
 /// the shape. The dtype follows from the element types; a mixed list takes the widest of boolean, int64,
-/// float32, float64: tensor({0.0, -INFINITY}) is float64, tensor({1, 2}) int64, tensor<float>({1, 2}) float32.
+/// float32, float64: tensor({0.0, -INFINITY}) is float64, tensor({1, 2}) int64, tensor<float>({1}) float32.
 Tensor tensor(std::initializer_list<detail::Literal> elements, const Shape& shape);
 /// As above, from a contiguous range.
 template <detail::Elements R>

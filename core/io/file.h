@@ -14,8 +14,8 @@ namespace rill {
 
 /// Writes a file atomically: it is replaced completely or not at all.
 ///
-/// The bytes go to a hidden temporary file in the same directory. commit() syncs it to disk and renames it over
-/// the target. Without commit() (after an exception or on a full disk) the old file is unchanged and the
+/// The bytes go to a hidden temporary file in the same directory. commit() syncs it to disk and renames it
+/// over the target. Without commit() (after an exception or on a full disk) the old file is unchanged and the
 /// temporary one is removed. Symbolic links are followed. Every function throws Error naming the file and the
 /// system error.
 class AtomicFile {
@@ -47,8 +47,8 @@ class AtomicFile {
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Flushes standard output; throws Error if that or an earlier write failed (a full disk, a closed descriptor).
-/// Call it at the end of a program, so that lost output is not reported as success.
+/// Flushes standard output; throws Error if that or an earlier write failed (a full disk, a closed
+/// descriptor). Call it at the end of a program, so that lost output is not reported as success.
 void flush_stdout();
 
 /// The contents of a regular file. Throws Error naming the file if it is missing, unreadable, not a regular

@@ -49,8 +49,8 @@ void write_safetensors(AtomicFile& file, const NamedTensors& tensors,
 
 /// Reads a file. Throws Error naming the file and the fault: a missing or non-regular file; a header that is
 /// truncated, longer than 100 MB or not strict JSON; duplicate names; an unsupported dtype; more than 8
-/// dimensions; data offsets that do not match the shape, overlap, leave a gap or exceed the file; a BOOL other
-/// than 0 and 1.
+/// dimensions; data offsets that do not match the shape, overlap, leave a gap or exceed the file; a BOOL
+/// other than 0 and 1.
 SafetensorsFile load_safetensors(const std::filesystem::path& path);
 
 /// The contents of the file that save_safetensors would write.

@@ -96,8 +96,8 @@ std::vector<ThreadCache*>& registry() noexcept {
   return instance;
 }
 
-/// All locks of this file. After a fork, the caches of threads that the child does not have are lost to it and
-/// still count as cached.
+/// All locks of this file. After a fork, the caches of threads that the child does not have are lost to it
+/// and still count as cached.
 struct Locks {
   void lock() noexcept {
     registry_mutex.lock();

@@ -123,8 +123,9 @@ struct Job {
   }
 };
 
-// Signals that workers block, so that signals sent to the process reach the program's own threads. Synchronous
-// signals stay unblocked, since the kernel kills the process if one is blocked; profilers sample by SIGPROF.
+// Signals that workers block, so that signals sent to the process reach the program's own threads.
+// Synchronous signals stay unblocked, since the kernel kills the process if one is blocked; profilers sample
+// by SIGPROF.
 sigset_t blocked_signals() noexcept {
   sigset_t signals;
   sigfillset(&signals);
@@ -254,7 +255,8 @@ class Team {
 // serially.
 constinit std::atomic<bool> team_taken{false};
 constinit Team* team = nullptr;
-// In the child of a fork, the parent's team: its workers do not exist, so it can neither run nor be destroyed.
+// In the child of a fork, the parent's team: its workers do not exist, so it can neither run nor be
+// destroyed.
 constinit Team* abandoned_team = nullptr;
 
 void after_fork_in_child() noexcept {
