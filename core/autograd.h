@@ -185,9 +185,10 @@ struct TensorRef {
   const Tensor* tensor;                                ///< not owned
 };
 
-/// The inputs of an op: `{a, b}` or a vector. Does not own the list, which must outlive it.
+/// The inputs of an op: `{a, b}` or a vector.
 class Inputs {
  public:
+  /// Refers to `list`, which must outlive this.
   Inputs(std::initializer_list<TensorRef> list) noexcept : list_(list.begin(), list.size()) {}
   Inputs(const std::vector<TensorRef>& list) noexcept : list_(list) {}
   std::size_t size() const noexcept { return list_.size(); }                           ///< number of inputs

@@ -75,8 +75,8 @@ Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 Tensor silu(const Tensor& x);  ///< x · sigmoid(x)
 /// Variant of gelu: exact, or x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))) (Hendrycks and Gimpel 2016).
 enum class Approximate : std::uint8_t { none, tanh };
-Tensor gelu(const Tensor& x,
-            Approximate approximate = Approximate::none);  ///< x · Φ(x), Φ the standard normal CDF
+/// x · Φ(x), where Φ is the standard normal distribution function.
+Tensor gelu(const Tensor& x, Approximate approximate = Approximate::none);
 /// log(1 + e^{βx}) / β, and x where βx > threshold; β > 0.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 /// min(max(x, lo), hi), with at least one bound. The gradient is 1 in [lo, hi] and 0 outside.

@@ -193,9 +193,9 @@ class Tensor {
 
  private:
   [[noreturn]] static void undefined();
-  void check_type(DType wanted) const {
-    check(dtype() == wanted, "data: the tensor is {}, not {}; use .to({})", name(dtype()), name(wanted),
-          name(wanted));
+  void check_type(DType requested) const {
+    check(dtype() == requested, "data: the tensor is {}, not {}; use .to({})", name(dtype()), name(requested),
+          name(requested));
   }
   void check_contiguous() const {
     check(is_contiguous(), "span: a view of shape {} with strides {} is not contiguous; use .contiguous()",
@@ -209,10 +209,10 @@ class Tensor {
 Tensor empty(const Shape& shape, DType dtype = float32);  ///< uninitialised
 Tensor zeros(const Shape& shape, DType dtype = float32);
 Tensor ones(const Shape& shape, DType dtype = float32);
-Tensor full(const Shape& shape, double value,
-            DType dtype = float32);                                ///< throws if dtype cannot represent value
-Tensor arange(std::int64_t n, DType dtype = int64);                ///< 0, 1, …, n - 1
-Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);  ///< uniform in [0, 1)
+/// Filled with `value`; throws unless dtype can represent it.
+Tensor full(const Shape& shape, double value, DType dtype = float32);
+Tensor arange(std::int64_t n, DType dtype = int64);                 ///< 0, 1, …, n - 1
+Tensor rand(const Shape& shape, Rng& rng, DType dtype = float32);   ///< uniform in [0, 1)
 Tensor randn(const Shape& shape, Rng& rng, DType dtype = float32);  ///< normal, mean 0, standard deviation 1
 Tensor empty_like(const Tensor& x);
 Tensor zeros_like(const Tensor& x);
@@ -264,8 +264,8 @@ Tensor tensor_of(const std::vector<bool>& elements, const Shape& shape);
 
 }  // namespace detail
 
-/// A tensor of `shape` with a copy of `elements` in row-major order; throws if their number is not that of
-/// the shape. The dtype follows from the element types; a mixed list takes the widest of boolean, int64,
+/// A tensor of `shape` with a copy of `elements` in row-major order; throws unless their number matches the
+/// shape. The dtype follows from the element types; a mixed list takes the widest of boolean, int64,
 /// float32, float64: tensor({0.0, -INFINITY}) is float64, tensor({1, 2}) int64, tensor<float>({1}) float32.
 Tensor tensor(std::initializer_list<detail::Literal> elements, const Shape& shape);
 /// As above, from a contiguous range.
