@@ -20,16 +20,16 @@ struct LoopNest {
   std::array<std::int64_t, Dims::max_rank> sizes{};                   ///< of each loop, outermost first
   std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};  ///< strides[k][d]: array k, loop d
 
-  /// Builds the nest for arrays of `shape`, where array k has strides given[k].
-  LoopNest(const Shape& shape, const std::array<Strides, K>& given) noexcept {
+  /// Builds the nest for arrays of `shape`, where array k has strides array_strides[k].
+  LoopNest(const Shape& shape, const std::array<Strides, K>& array_strides) noexcept {
     for (int d = 0; d < shape.size(); ++d) {
       if (shape[d] == 1) continue;
-      if (rank > 0 && merges(shape[d], given, d)) {
+      if (rank > 0 && merges(shape[d], array_strides, d)) {
         sizes[rank - 1] *= shape[d];
       } else {
         sizes[rank++] = shape[d];
       }
-      for (std::size_t k = 0; k < K; ++k) strides[k][rank - 1] = given[k][d];
+      for (std::size_t k = 0; k < K; ++k) strides[k][rank - 1] = array_strides[k][d];
     }
     if (rank == 0) sizes[rank++] = 1;
   }
@@ -42,9 +42,9 @@ struct LoopNest {
   }
 
  private:
-  bool merges(std::int64_t size, const std::array<Strides, K>& given, int d) const noexcept {
+  bool merges(std::int64_t size, const std::array<Strides, K>& array_strides, int d) const noexcept {
     for (std::size_t k = 0; k < K; ++k) {
-      if (strides[k][rank - 1] != given[k][d] * size) return false;
+      if (strides[k][rank - 1] != array_strides[k][d] * size) return false;
     }
     return true;
   }

@@ -226,8 +226,8 @@ class Team {
   }
 
   void leave() noexcept {
-    const std::uint32_t before = gate_.fetch_sub(1);
-    if ((before & open) == 0 && (before & count_mask) == 1) {
+    const std::uint32_t previous = gate_.fetch_sub(1);
+    if ((previous & open) == 0 && (previous & count_mask) == 1) {
       departures_.fetch_add(1);
       departures_.notify_one();
     }
@@ -237,9 +237,9 @@ class Team {
     const auto empty = [this] { return (gate_.load() & count_mask) == 0; };
     if (empty() || spin_until(empty)) return;
     for (;;) {
-      const std::uint32_t before = departures_.load();
+      const std::uint32_t seen = departures_.load();
       if (empty()) return;
-      departures_.wait(before);
+      departures_.wait(seen);
     }
   }
 
