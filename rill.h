@@ -1,4 +1,4 @@
-/// All of rill: tensors, autograd and ops, layers and models, optimisers. Link rill::rill.
+/// Umbrella header of rill: tensors, autograd, ops, layers, models and optimisers. Link against rill::rill.
 #pragma once
 
 #include <rill/core/core.h>

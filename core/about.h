@@ -1,4 +1,4 @@
-/// Description of this build of rill and of the machine it runs on.
+/// Description of this build of rill and of its host.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace rill {
 
-/// The version, e.g. "0.1.0".
+/// The version of rill, e.g. "0.1.0".
 const char* version() noexcept;
 
-/// The instruction set the kernels run on: "baseline", "x86-64-v3", "x86-64-v4" or "x86-64-v4 with AMX".
+/// The instruction set that the kernels use: "baseline", "x86-64-v3", "x86-64-v4" or "x86-64-v4 with AMX".
 const char* simd_name() noexcept;
 
-/// The BLAS in use with its version and processor type.
+/// The name, version and processor type of the BLAS in use.
 const char* blas_name() noexcept;
 
-/// One line: version, instruction set, threads and BLAS.
+/// A one-line summary of version, instruction set, threads and BLAS.
 std::string about();
 
 }  // namespace rill

@@ -1,4 +1,4 @@
-/// Reverse-mode automatic differentiation: recording ops and running backward passes.
+/// Reverse-mode automatic differentiation: recording of ops and the backward pass.
 ///
 ///   Tensor scale(const Tensor& x, double factor) {          // a custom op
 ///     Tensor y = …;                                         // the result, computed without recording
@@ -9,9 +9,9 @@
 ///
 /// First order only: backward functions run without recording.
 ///
-/// Thread safety: passes over disjoint graphs may run concurrently and may share leaves, in which their
-/// gradients add up. The graphs must be disjoint down to the leaves, grad() of a leaf must not be read before
-/// the pass has finished, and a backward function must not wait for passes that it starts on other threads.
+/// Thread safety: backward passes may run concurrently on graphs that share nothing but leaves; each pass
+/// adds its whole gradient to a shared leaf. A pass must end before grad() of its leaves is read, and a
+/// backward function must not wait for passes that it starts on other threads.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,7 @@
 
 namespace rill {
 
-/// Disables recording on this thread and in the chunks of its parallel_for until the end of the scope. May be
-/// nested.
+/// RAII guard: disables recording on this thread and in the chunks of its parallel_for. May be nested.
 class NoGrad {
  public:
   NoGrad() noexcept;
@@ -44,16 +43,16 @@ class NoGrad {
   NoGrad& operator=(const NoGrad&) = delete;
 
  private:
-  bool before_;
+  bool previous_;
 };
 
-/// Whether ops are recorded on this thread now.
+/// Whether recording is enabled on this thread.
 bool grad_enabled() noexcept;
 
-/// Until the end of the scope, checks the results of every op on this thread and in the chunks of its
-/// parallel_for for NaN, and the gradients from its backward function for NaN and infinity. The first one
-/// found throws rill::Error naming the op. Infinite results are allowed: masked_fill(scores, mask, -infinity)
-/// and log(0) have them.
+/// RAII guard: on this thread and in the chunks of its parallel_for, checks the results of every op for NaN
+/// and the gradients computed by its backward function for NaN and infinity. The first one found throws
+/// rill::Error naming the op. Infinite results are allowed, as masked_fill(scores, mask, -infinity) or log(0)
+/// produce them on purpose.
 class DetectAnomaly {
  public:
   DetectAnomaly() noexcept;
@@ -62,14 +61,14 @@ class DetectAnomaly {
   DetectAnomaly& operator=(const DetectAnomaly&) = delete;
 
  private:
-  bool before_;
+  bool previous_;
 };
 
-/// Calls `on_record` with the name of every op recorded on this thread until the end of the scope. Used to
-/// check that every op has a test.
+/// RAII guard: calls `on_record` with the name of every op recorded on this thread (used to check that each
+/// op has a test).
 class RecordObserver {
  public:
-  /// Starts observing; observers may be nested.
+  /// Starts observing. Observers may be nested; the innermost one is called.
   explicit RecordObserver(std::function<void(const char*)> on_record);
   ~RecordObserver();
   RecordObserver(const RecordObserver&) = delete;
@@ -79,16 +78,16 @@ class RecordObserver {
 
  private:
   std::function<void(const char*)> on_record_;
-  RecordObserver* before_;
+  RecordObserver* previous_;
 };
 
-/// A tensor saved for the backward function of `op`: storage, layout and version, but no history (so no
-/// cycle). Throws for an undefined tensor.
+/// A tensor saved for a backward function: storage, layout and version, but no history, hence no reference
+/// cycle.
 class Saved {
  public:
-  /// Saves t; `op` names the op in errors.
+  /// Saves t; `op` is named in errors. Throws if t is undefined.
   explicit Saved(const Tensor& t, const char* op = "backward");
-  /// The tensor; throws when its contents were changed in place since.
+  /// The tensor; throws if it was changed in place since it was saved.
   Tensor operator()() const {
     check_version();
     return detail::make_view(storage_, dtype_, shape_, strides_, offset_);
@@ -116,8 +115,7 @@ class Saved {
   const char* op_;
 };
 
-/// Destination of a gradient: `to` = beta · `to` + gradient, with beta 0 (the contents are garbage)
-/// or 1.
+/// Destination of a gradient: `to` = beta · `to` + gradient. With beta 0, `to` is uninitialised.
 struct Slot {
   Tensor to;        ///< of the input's shape, any strides
   double beta = 0;  ///< 0 or 1
@@ -125,22 +123,23 @@ struct Slot {
 
 class [[gnu::visibility("hidden")]] Backward;
 
-/// The gradient of one input, requested by a backward function. False if it is not needed.
+/// The gradient of one input, for use inside a backward function. False if it is not required.
 class GradRef {
  public:
-  explicit operator bool() const noexcept { return edge_ != nullptr; }  ///< whether it is needed
-  /// The buffer for the gradient, of the input's shape, possibly strided. It must be written completely
-  /// before another gradient is requested, since one leaf may be several inputs.
+  explicit operator bool() const noexcept { return edge_ != nullptr; }  ///< whether it is required
+  /// The buffer to write the gradient to: of the input's shape, possibly strided. It must be written in full
+  /// before the next gradient is requested (a leaf may occur as several inputs).
   Slot slot();
-  /// The buffer for an elementwise gradient. `dy` is the argument of the backward function, which must not
-  /// read it for another input afterwards: `to` may be dy itself (with beta 0) if nothing else refers to it,
-  /// so element i of dy must be read before element i is written.
+  /// A slot for an elementwise gradient. `dy` is the argument of the backward function and must not be needed
+  /// for another input afterwards: if nothing else references it, `to` is dy itself (with beta 0), so element
+  /// i of dy must be read before element i of `to` is written.
   Slot in_place_slot(const Tensor& dy);
-  /// Like slot(), but zero-filled if new; for scatters, which add.
+  /// slot().to, zero-filled if newly allocated. For scatter-add.
   Tensor zeroed();
-  /// Adds a tensor of the input's shape to the gradient. It is shared where possible and never modified.
+  /// Adds `gradient`, of the input's shape and dtype, to the gradient. It is shared where possible and never
+  /// modified.
   void give(const Tensor& gradient);
-  /// The same for a tensor that nothing else refers to: a leaf without a gradient adopts it without copying.
+  /// The same, moving a tensor with no other reference into a leaf that has no gradient yet.
   void give(Tensor&& gradient);
   const Shape& shape() const;
   DType dtype() const;
@@ -152,55 +151,55 @@ class GradRef {
   Backward* pass_;
 };
 
-/// The gradients of the outputs of an op that has several.
+/// The incoming gradients of an op with several outputs.
 class Outputs {
  public:
-  explicit Outputs(Node& node) noexcept : node_(node) {}  ///< of a node that runs
-  bool has(int i) const;                                  ///< whether a gradient arrived
-  /// The gradient of output i; zeros when none arrived. Throws unless the op has an output i.
+  explicit Outputs(Node& node) noexcept : node_(node) {}  ///< for a running node
+  bool has(int i) const;                                  ///< whether output i received a gradient
+  /// The gradient of output i, or zeros if it received none. Throws if i is out of range.
   Tensor operator[](int i) const;
 
  private:
   Node& node_;
 };
 
-/// The gradients to be computed: d[i] belongs to input i of `record`.
+/// The gradients to compute: d[i] is the gradient of input i of `record`.
 class Grads {
  public:
-  Grads(Node& node, Backward* pass) noexcept : node_(node), pass_(pass) {}  ///< of a node that runs
-  /// The gradient of input i; throws unless the op has one.
+  Grads(Node& node, Backward* pass) noexcept : node_(node), pass_(pass) {}  ///< for a running node
+  /// The gradient of input i; throws if i is out of range.
   GradRef operator[](int i) const;
-  /// The gradients that arrived, for ops with several outputs.
+  /// The incoming gradients, for ops with several outputs.
   Outputs outputs() const noexcept { return Outputs(node_); }
-  /// Whether the graph may be run again. If not, a backward function may reuse the memory of what it saved.
-  bool keeps_graph() const noexcept;
+  /// Whether the graph may run again; if not, a backward function may consume its saved state.
+  bool retains_graph() const noexcept;
 
  private:
   Node& node_;
   Backward* pass_;
 };
 
-/// A reference to a tensor in a list of inputs; avoids a reference count.
+/// A reference to a tensor in a list of inputs, without touching the reference count.
 struct TensorRef {
-  TensorRef(const Tensor& t) noexcept : tensor(&t) {}  ///< of a tensor that lives longer
+  TensorRef(const Tensor& t) noexcept : tensor(&t) {}  ///< t must outlive this
   const Tensor* tensor;                                ///< not owned
 };
 
-/// The inputs of an op: `{a, b}`, or a vector.
+/// The inputs of an op: `{a, b}` or a vector.
 class Inputs {
  public:
-  /// Refers to the list, which must live longer.
+  /// Refers to `list`, which must outlive this.
   Inputs(std::initializer_list<TensorRef> list) noexcept : list_(list.begin(), list.size()) {}
   Inputs(const std::vector<TensorRef>& list) noexcept : list_(list) {}
-  std::size_t size() const noexcept { return list_.size(); }                           ///< of the list
+  std::size_t size() const noexcept { return list_.size(); }                           ///< number of inputs
   const Tensor& operator[](std::size_t i) const noexcept { return *list_[i].tensor; }  ///< input i
 
  private:
   std::span<const TensorRef> list_;
 };
 
-/// True if an op on these inputs must be recorded: recording is enabled and one of them requires a gradient.
-/// Undefined tensors are allowed and ignored.
+/// Whether an op on these inputs must be recorded: recording is enabled and an input requires grad. Undefined
+/// inputs are ignored.
 inline bool is_recording(Inputs inputs) noexcept {
   if (!detail::thread_modes.recording) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -215,12 +214,12 @@ struct NodeLayout {
   std::size_t lambda_offset;
   std::size_t bytes;
 };
-/// A node without a lambda, in the released state until attach().
+/// A node in the released state; it becomes live when its lambda is constructed and attach() called.
 Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
                   void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept);
-/// The gradient of the one output of a node that runs.
+/// The incoming gradient of a running node with one output.
 const Tensor& only_gradient(Node& node) noexcept;
-/// Makes `outputs` the results of a node whose lambda has been constructed.
+/// Connects the outputs to a node whose lambda is constructed.
 void attach(Ref<Node> node, std::span<Tensor> outputs) noexcept;
 void watch(const char* name, std::span<const Tensor> outputs);
 
@@ -245,10 +244,10 @@ void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& 
 
 }  // namespace detail
 
-/// Records y as the result of an op: if one of the inputs requires a gradient, stores `backward(const Tensor&
-/// dy, Grads& d)`. y must be a new tensor created by the op; one that has a gradient is an error. `backward`
-/// must not capture a recorded tensor: use Saved. dy may have any strides, even those of an expanded tensor.
-/// Undefined inputs (an absent bias) are allowed and get no gradient. Returns y.
+/// Records y as the result of an op and returns it. If an input requires grad, stores the function
+/// `backward(const Tensor& dy, Grads& d)`. y must be a new tensor; one with history or requires_grad is an
+/// error. `backward` must not capture a recorded tensor: use Saved. dy may have any strides, including those
+/// of an expanded tensor. Inputs may be undefined (an absent bias); no gradient is required for them.
 template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
@@ -257,15 +256,14 @@ Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   return y;
 }
 
-/// Returns the result of an op that need not be recorded, for callers that tested is_recording to avoid
-/// saving tensors.
+/// The counterpart of `record` for a caller that has checked !is_recording() and saved nothing.
 inline Tensor unrecorded(const char* name, Tensor y) {
   if (detail::thread_modes.watching()) [[unlikely]]
     detail::watch(name, std::span(&y, 1));
   return y;
 }
 
-/// The same for an op with several results; `backward(Outputs dy, Grads& d)`.
+/// `record` for an op with several results; `backward(Outputs dy, Grads& d)`.
 template <std::size_t N, class F>
 std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs inputs, F&& backward) {
   if (is_recording(inputs))
@@ -277,14 +275,14 @@ std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs 
 
 /// Options of backward.
 struct BackwardOptions {
-  bool keep = false;  ///< keep the graph, so that it can be run again
+  bool retain_graph = false;  ///< keep the graph for another backward pass
 };
 
 /// Accumulates Σ_k d(root_k)/d(leaf) · gradient_k into every leaf's grad(). An undefined gradient means 1 and
-/// requires a root of one element. Not recursive; the order is determined by the graph, and denormals are
-/// flushed to zero. If a hook or backward function throws, the leaves reached so far are left without a
-/// gradient, and without `keep` the nodes that have run cannot run again. Throws if a root has no history or
-/// was already run without `keep`.
+/// requires a root of one element. Iterative, in an order determined by the graph; denormals are flushed to
+/// zero. Throws if a root has no history or its graph was freed by an earlier pass without `retain_graph`. If
+/// a hook or backward function throws, the leaves reached so far lose their gradient, and without
+/// `retain_graph` the nodes that ran are freed.
 void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options = {});
 void backward(const Tensor& root, BackwardOptions options = {});
 

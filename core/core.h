@@ -1,4 +1,4 @@
-/// Everything of rill::core: tensors, autograd, ops, gradient checks, files, random numbers, threads.
+/// Umbrella header of rill::core: tensors, autograd, ops, gradient checks, files, random numbers, threads.
 #pragma once
 
 #include <rill/core/about.h>

@@ -1,4 +1,4 @@
-/// Element types. A tensor's dtype is a run-time value; ops never promote, `Tensor::to` converts.
+/// Element types. A tensor's dtype is a runtime value. Ops never promote; convert with `Tensor::to`.
 #pragma once
 
 #include <cmath>
@@ -13,11 +13,11 @@
 
 namespace rill {
 
-/// The element types of tensors.
+/// Element type of a tensor.
 enum class DType : std::uint8_t { float32, float64, int64, boolean };
 using enum DType;
 
-/// Bytes of one element.
+/// Size of one element in bytes.
 constexpr std::size_t item_size(DType dtype) noexcept {
   switch (dtype) {
     case float32:
@@ -75,13 +75,13 @@ struct DTypeOf<bool> {
 template <class T>
 inline constexpr DType dtype_of = detail::DTypeOf<std::remove_const_t<T>>::value;
 
-/// A C++ type as a value, for generic lambdas that take a Type<T>.
+/// Tag that passes a C++ type as a value to generic lambdas.
 template <class T>
 struct Type {
   using type = T;  ///< T
 };
 
-/// Calls f(Type<float>{}) or f(Type<double>{}); throws "op: …" for every other dtype.
+/// Calls f(Type<float>{}) or f(Type<double>{}); throws "op: dtype … is not floating; …" for other dtypes.
 template <class F>
 decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
   if (dtype == float32) return f(Type<float>{});
@@ -89,7 +89,7 @@ decltype(auto) visit_floating(const char* op, DType dtype, F&& f) {
   return f(Type<double>{});
 }
 
-/// Calls f with the C++ type of any dtype.
+/// Calls f(Type<T>{}), where T is the C++ type of `dtype`.
 template <class F>
 decltype(auto) visit(DType dtype, F&& f) {
   switch (dtype) {
@@ -114,14 +114,14 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Throws "op: dtypes … differ; use .to(…)" unless a and b are the same.
+/// Throws "op: dtypes … and … differ; use .to(…)" unless a equals b.
 inline void check_same_dtype(const char* op, DType a, DType b) {
   if (a != b) [[unlikely]]
     detail::fail_dtypes(op, a, b);
 }
 
-/// x converted to To. A floating-point value that an integer type cannot represent, including NaN, becomes
-/// the type's smallest value, where C++ leaves the behavior undefined.
+/// Converts x to To. A floating value out of range of an integer type, or NaN, becomes the smallest value of
+/// that type; a plain cast would be undefined behaviour.
 template <class To, class From>
 constexpr To convert(From x) noexcept {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
@@ -133,10 +133,11 @@ constexpr To convert(From x) noexcept {
   }
 }
 
-/// Throws "op: 0.5 is no value of int64" unless `dtype` can represent the value; a floating dtype rounds it.
-inline void check_holds(const char* op, double value, DType dtype) {
-  const bool holds = is_floating(dtype) || (std::trunc(value) == value && value >= -0x1p63 && value < 0x1p63);
-  check(holds, "{}: {} is no value of {}", op, value, name(dtype));
+/// Throws "op: 0.5 is not representable as int64" unless it is. Floating dtypes accept and round any value.
+inline void check_representable(const char* op, double value, DType dtype) {
+  const bool representable =
+      is_floating(dtype) || (std::trunc(value) == value && value >= -0x1p63 && value < 0x1p63);
+  check(representable, "{}: {} is not representable as {}", op, value, name(dtype));
 }
 
 }  // namespace rill

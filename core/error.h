@@ -1,7 +1,7 @@
 /// The exception type of rill and the checks that throw it.
 ///
-/// A message names the operation, states the fact with its values and gives the remedy: `check(a.size(1) ==
-/// b.size(0), "matmul: inner sizes {} and {} differ; transpose one side", …)`.
+/// A message names the op, states the fact with its values and suggests a remedy:
+/// `check(a.size(1) == b.size(0), "matmul: inner sizes {} and {} differ; transpose one side", …)`.
 #pragma once
 
 #include <stdexcept>
@@ -13,7 +13,7 @@
 
 namespace rill {
 
-/// The exception that every function of rill throws on bad input; `what()` is "op: fact with values; remedy".
+/// Thrown by every function of rill on invalid input; `what()` reads "op: fact with values; remedy".
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -21,8 +21,8 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-// Debug containers have a different layout: if only the program or only the library defined the macro, one
-// would misread the other's objects. Such a program fails to link, and the undefined symbol says why.
+// _GLIBCXX_DEBUG changes the layout of containers. If the program and the library disagree on it, linking
+// fails with an undefined symbol whose name tells why.
 #ifdef _GLIBCXX_DEBUG
 extern const char rill_was_built_with_GLIBCXX_DEBUG;
 [[gnu::used]] inline const char* const needs_glibcxx_debug = &rill_was_built_with_GLIBCXX_DEBUG;
@@ -38,14 +38,14 @@ extern const char rill_was_built_without_GLIBCXX_DEBUG;
 
 }  // namespace detail
 
-/// Throws Error with the formatted message. The format is verified at compile time.
+/// Throws Error with the formatted message. The format string is checked at compile time.
 template <class... A>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(fmt::format_string<A...> format, A&&... args) {
   detail::throw_error(format, fmt::make_format_args(args...));
 }
 
-/// Throws Error with the formatted message unless `ok`. A passing check costs one branch and formats nothing.
-/// The arguments are evaluated either way, so they should be cheap.
+/// Throws Error with the formatted message unless `ok`. A passing check costs one branch and formats nothing,
+/// but its arguments are always evaluated, so keep them cheap.
 template <class... A>
 [[gnu::always_inline]] inline void check(bool ok, fmt::format_string<A...> format, A&&... args) {
   if (!ok) [[unlikely]] {

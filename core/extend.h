@@ -1,22 +1,22 @@
-/// Building blocks for fast custom ops: everything that rill's own layers use.
+/// Building blocks for custom fast ops: everything that rill's own layers use.
 ///
-/// An op checks its arguments, allocates its result, runs kernels on the team of threads, and records its
+/// An op checks its arguments, allocates its result, runs kernels on the thread team, and records its
 /// gradient:
 ///
 ///   checks     `check(condition, "op: fact with {}; remedy", value)` (error.h)
-///   gradient   `record(name, result, inputs, backward)`; `Saved` keeps a tensor for it (autograd.h)
-/// pointwise `unary` and `binary` turn a formula and its derivative into an op (ops/pointwise.h)
-///   products   `matmul_into` of tensors (ops/matmul_into.h), `gemm` of a `MatrixView` (gemm/gemm.h),
-///              `packed` for a weight that is used many times (ops/packed_weight.h), `linear` by a weight as
-///              it is stored (ops/stored_weight.h)
+///   gradient   `record(name, result, inputs, backward)`; `Saved` keeps a tensor for backward (autograd.h)
+///   pointwise  `unary` and `binary` build an op from its forward and backward formulas (ops/pointwise.h)
+///   products   `matmul_into` on tensors (ops/matmul_into.h), `gemm` on `MatrixView`s (gemm/gemm.h),
+///              `packed` for a weight that is used repeatedly (ops/packed_weight.h), `linear` with a weight
+///              in its stored layout (ops/stored_weight.h)
 ///   threads    `parallel_for` over chunks, `FlushDenormals` (parallel.h)
-///   strides    `for_each_run` over arrays of one shape (strided.h)
-///   kernels    RILL_KERNEL compiles a loop for each instruction set, RILL_INLINE what it calls
-///              (kernels/simd.h); `exp`, `log`, `tanh` and `sigmoid` that vectorise (kernels/math.h); sums,
-///              dot products and softmax of rows (kernels/reduce.h)
-///   memory     `memory::Block` is a workspace (memory.h)
+///   strides    `for_each_run` over arrays of the same shape (strided.h)
+///   kernels    RILL_KERNEL compiles a loop for each instruction set, RILL_INLINE marks the functions it
+///              calls (kernels/simd.h); vectorisable `exp`, `log`, `tanh` and `sigmoid` (kernels/math.h); row
+///              sums, dot products and softmax (kernels/reduce.h)
+///   memory     `memory::Block` for workspaces (memory.h)
 ///
-/// `examples/fast_op.cpp` is a fused op with a kernel, `examples/custom_op.cpp` shows the simple forms.
+/// See `examples/custom_op.cpp` for simple ops and `examples/fast_op.cpp` for a fused op with its own kernel.
 /// core.h does not include this header.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// Printing tensors: with fmt ("{}") or as a string.
+/// Formatting of tensors with fmt ("{}") or as a string.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace rill {
 
-/// The values in nested brackets with dtype and shape, e.g. "[[1, 2], [3, 4]] float32 [2, 2]"; long
-/// dimensions are shortened to their first and last three entries.
+/// Formats the elements in nested brackets, the dtype and the shape: "[[1, 2], [3, 4]] float32 [2, 2]".
+/// Dimensions longer than six show their first and last three entries. Undefined tensors give "undefined".
 std::string to_string(const Tensor& t);
 
 }  // namespace rill

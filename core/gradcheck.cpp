@@ -15,7 +15,7 @@
 namespace rill {
 namespace {
 
-/// A layout to check: f gets a view of a dense leaf.
+/// An input layout: f is called with a view of a dense leaf.
 struct InputLayout {
   const char* name;
   Tensor (*leaf)(const Tensor& x);     ///< a tensor whose view has the elements of x
@@ -24,7 +24,7 @@ struct InputLayout {
 
 Tensor whole(const Tensor& x) { return x; }
 
-Tensor turned(const Tensor& x) {
+Tensor reversed_dims(const Tensor& x) {
   Dims order;
   for (int d = x.dim() - 1; d >= 0; --d) order.push_back(d);
   return x.permute(order);
@@ -41,7 +41,7 @@ Tensor spread(const Tensor& x) {
 }
 
 constexpr InputLayout contiguous_layout{"contiguous", whole, whole};
-constexpr InputLayout transposed_layout{"transposed", turned, turned};
+constexpr InputLayout transposed_layout{"transposed", reversed_dims, reversed_dims};
 constexpr InputLayout sliced_layout{"sliced", spread, odd_columns};
 
 std::string label(const GradcheckOptions& options, std::size_t input) {
@@ -53,7 +53,7 @@ std::string element_label(const GradcheckOptions& options, std::size_t input, co
                               : fmt::format("{} {}", label(options, input), index);
 }
 
-/// One check of f at one layout of its inputs.
+/// Checks f for one layout of its inputs.
 class Check {
  public:
   Check(const GradcheckFunction& f, const std::vector<Tensor>& inputs, const InputLayout& layout,
@@ -77,7 +77,7 @@ class Check {
       roots.push_back(outputs[i]);
       gradients.push_back(weights_[i]);
     }
-    check(!roots.empty(), "gradcheck: no result depends on an input that wants a gradient");
+    check(!roots.empty(), "gradcheck: no result depends on an input that requires grad");
     backward(roots, gradients);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (leaves_[i].defined() && leaves_[i].requires_grad()) compare(i, report);
@@ -85,20 +85,20 @@ class Check {
   }
 
  private:
-  /// Different weights for all output elements: a plain sum would hide errors that cancel.
+  /// Random weights of the output elements; in a plain sum, errors could cancel.
   void make_projection() {
     const NoGrad no_grad;
     Rng rng(options_.seed);
     const std::vector<Tensor> outputs = f_(inputs_);
     for (const Tensor& y : outputs) {
       weights_.push_back(is_floating(y.dtype()) ? rand(y.shape(), rng, y.dtype()) + 0.5 : Tensor());
-      check(!is_floating(y.dtype()) || y.dtype() == float64, "gradcheck: a result is {}; work in float64",
+      check(!is_floating(y.dtype()) || y.dtype() == float64, "gradcheck: a result is {}; compute in float64",
             name(y.dtype()));
     }
     const std::vector<Tensor> again = f_(inputs_);
     bool same = again.size() == outputs.size();
     for (std::size_t i = 0; same && i < outputs.size(); ++i) same = equal_bits(outputs[i], again[i]);
-    check(same, "gradcheck: the function gives different results for the same inputs; fix its random state");
+    check(same, "gradcheck: the function is not deterministic; fix its random state");
   }
 
   static bool equal_bits(const Tensor& a, const Tensor& b) {
@@ -121,8 +121,7 @@ class Check {
     return total;
   }
 
-  /// Every write calls mutable_data() again, so that data derived from an input (a packed weight) is
-  /// recomputed.
+  /// Each write calls mutable_data() again to invalidate data derived from the input, such as packed weights.
   double numeric(Tensor input, std::int64_t offset) const {
     const double at = input.data<double>()[offset];
     const double step = options_.eps * std::max(1.0, std::abs(at));
@@ -135,7 +134,7 @@ class Check {
     return (above - below) / (up - down);
   }
 
-  /// The gradient from backward, in the shape of the input.
+  /// The gradient computed by backward, in row-major order of the input.
   std::vector<double> analytic(std::size_t i) const {
     const Tensor grad = leaves_[i].grad();
     if (!grad.defined()) return std::vector<double>(static_cast<std::size_t>(inputs_[i].numel()), 0.0);
@@ -178,14 +177,14 @@ class Check {
 
 GradcheckReport gradcheck(const GradcheckFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options) {
-  bool any = false;
+  bool any_requires_grad = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !is_floating(inputs[i].dtype())) continue;
     check(inputs[i].dtype() == float64, "gradcheck: {} is {}; central differences need float64",
           label(options, i), name(inputs[i].dtype()));
-    any = any || inputs[i].requires_grad();
+    any_requires_grad = any_requires_grad || inputs[i].requires_grad();
   }
-  check(any, "gradcheck: no input wants a gradient; call set_requires_grad()");
+  check(any_requires_grad, "gradcheck: no input requires grad; call set_requires_grad()");
   GradcheckReport report;
   report.worst = -1;
   for (const InputLayout& layout : {contiguous_layout, transposed_layout, sliced_layout}) {
@@ -210,7 +209,7 @@ std::vector<ReachedLeaf> reached_leaves(std::span<const Tensor> roots) {
     waiting.pop_back();
     check(!node.released,
           "reached_leaves: the graph of '{}' was freed by an earlier backward; call this before it, or pass "
-          "{{.keep = true}} there",
+          "{{.retain_graph = true}} to it",
           node.name);
     for (const Edge& edge : std::span(node.edges(), node.inputs)) {
       visit_node(edge.node.get());

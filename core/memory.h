@@ -1,9 +1,9 @@
-/// Memory for tensors and graph nodes: a caching allocator of 64-byte-aligned blocks.
+/// Caching allocator for tensors and graph nodes; all blocks are 64-byte aligned.
 ///
-/// Blocks of up to 256 KiB come from free lists of the calling thread, one per size class. Larger ones are
-/// whole pages of a reserved address range, shared by all threads: adjacent free blocks are merged, and an
-/// allocation takes the lowest addresses that fit. Under AddressSanitizer every block comes from the system,
-/// so that use after free is detected. Debug builds fill new blocks with NaN. All functions are thread-safe.
+/// Blocks of up to 256 KiB come from per-thread free lists, one per size class. Larger ones are page runs in
+/// a reserved address range shared by all threads: free neighbours coalesce, and a request takes the lowest
+/// free run that fits. Under AddressSanitizer every block comes from the system, so that use after free is
+/// detected. Debug builds fill new blocks with NaN bit patterns. All functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,24 @@
 
 namespace rill::memory {
 
-/// Bytes in blocks of `allocate`, of the whole process.
+/// Process-wide counters of the memory behind `allocate`.
 struct Stats {
-  std::int64_t live_bytes;          ///< allocated and not yet freed
-  std::int64_t cached_bytes;        ///< freed and kept for reuse
-  std::int64_t system_bytes;        ///< taken from the system: live + cached
+  std::int64_t live_bytes;          ///< allocated and not yet deallocated
+  std::int64_t cached_bytes;        ///< deallocated and cached for reuse
+  std::int64_t system_bytes;        ///< obtained from the system: live + cached
   std::int64_t peak_system_bytes;   ///< high-water mark of `system_bytes`
-  std::int64_t system_allocations;  ///< requests to the system; constant in a steady state
+  std::int64_t system_allocations;  ///< requests to the system; constant once steps repeat
 };
 
-/// A block of at least `bytes`, 64-byte aligned, uninitialised; throws rill::Error when the system has none.
+/// Returns at least `bytes` of uninitialised, 64-byte-aligned memory; throws rill::Error when out of memory.
 void* allocate(std::size_t bytes);
-/// Returns a block of `allocate(bytes)`; the same `bytes` must be given.
+/// Frees a block from `allocate(bytes)`, with the same `bytes`; ignores null.
 void deallocate(void* block, std::size_t bytes) noexcept;
 
-/// A block that is freed by the destructor.
+/// Owns a block; RAII over allocate and deallocate.
 class Block {
  public:
-  /// Allocates; throws rill::Error when the system has no memory.
+  /// Allocates `bytes`; throws rill::Error when out of memory.
   explicit Block(std::size_t bytes) : bytes_(bytes), data_(allocate(bytes)) {}
   ~Block() { deallocate(data_, bytes_); }
   Block(const Block&) = delete;
@@ -43,13 +43,12 @@ class Block {
   void* data_;
 };
 
-/// Current statistics, over all threads.
+/// The current counters, summed over all threads.
 Stats stats() noexcept;
-/// Returns free large blocks and the calling thread's free lists to the system; with the GNU C library, also
-/// the free memory of malloc.
+/// Returns free large blocks and the calling thread's free lists to the system; with glibc also calls
+/// malloc_trim.
 void trim() noexcept;
-/// Limit on the free bytes kept in large blocks (default 4 GiB); memory beyond it is returned to the system
-/// at once.
+/// Sets how many bytes of free large blocks are cached (default 4 GiB). Any excess is released at once.
 void set_cache_limit(std::int64_t bytes) noexcept;
 
 }  // namespace rill::memory

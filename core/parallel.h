@@ -1,8 +1,8 @@
-/// The thread team of the process, and parallel_for, which runs loops on it.
+/// parallel_for and the process-wide thread team that runs it.
 ///
-/// The team starts at the first loop large enough for it and ends with the process. Its workers block all
-/// signals except those that a thread raises itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, …) and SIGPROF. If the
-/// system cannot create all threads, the others do the work. A forked child starts its own team.
+/// The team starts with the first parallel loop and lives until the process exits. Its workers block all
+/// signals except SIGPROF and those that a thread raises itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, …). If the
+/// system refuses to start a thread, the team is smaller. A forked child starts its own team.
 #pragma once
 
 #include <cstdint>
@@ -13,49 +13,49 @@
 
 namespace rill {
 
-/// The maximum number of threads per operation, including the calling one.
+/// Maximum number of threads per parallel operation, including the calling one.
 ///
-/// Set by `set_num_threads`, else by RILL_NUM_THREADS, else by OMP_NUM_THREADS; the default is the number of
-/// processors in the affinity mask, limited by the cgroup's quota. Throws Error if RILL_NUM_THREADS is not in
-/// 1..1024.
+/// The first of these that is set: `set_num_threads`, RILL_NUM_THREADS, OMP_NUM_THREADS; otherwise the number
+/// of processors in the affinity mask, limited by the cgroup's CPU quota. Throws Error if RILL_NUM_THREADS is
+/// not in 1..1024.
 int num_threads();
 
-/// Sets the number of threads, 1..1024; throws Error otherwise. Takes effect at the next parallel operation.
+/// Sets the number of threads for subsequent operations. Throws Error unless 1 <= n <= 1024.
 void set_num_threads(int n);
 
 namespace detail {
 
 using ParallelBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-/// Per-thread state set by NoGrad, DetectAnomaly and RecordObserver. parallel_for passes it to the workers.
+/// Per-thread state of NoGrad, DetectAnomaly and RecordObserver, inherited by the workers of a parallel_for.
 struct ThreadModes {
   bool recording = true;
-  bool anomaly = false;   ///< results and gradients are checked
-  bool observed = false;  ///< a RecordObserver is active on this thread; not passed to workers
+  bool anomaly = false;   ///< check results and gradients
+  bool observed = false;  ///< this thread has a RecordObserver; not inherited
 
   /// Whether `record` takes the slow path.
   bool watching() const noexcept { return anomaly || observed; }
 };
 extern constinit thread_local ThreadModes thread_modes;
 
-/// Whether a loop started here may run on more than this thread.
+/// Whether a loop started on this thread may run on several.
 bool may_fork();
 
-/// The value of num_threads() until it is set.
+/// The value of num_threads() before set_num_threads().
 int initial_threads();
 
 void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context);
 
 }  // namespace detail
 
-/// Calls `f(begin, end)` for disjoint chunks that cover [0, n), on several threads if n is large enough.
+/// Calls `f(begin, end)` on disjoint chunks that cover [0, n), possibly on several threads.
 ///
-/// A chunk has at least `grain` elements (the last may have fewer); choose it so that a chunk takes about 10
-/// microseconds. There is a single call, on this thread, if n <= grain, if there is only one thread, or
-/// inside another parallel_for. Chunk bounds depend on the number of threads, so f must compute each element
-/// the same way wherever they fall. NoGrad, DetectAnomaly and FlushDenormals of the calling thread apply to
-/// all chunks. The first exception thrown by f is rethrown here after all threads have stopped. Threads claim
-/// chunks dynamically, so a thread that is descheduled delays only its current chunk.
+/// All chunks but the last have at least `grain` elements; choose it so that a chunk takes about 10 µs. f is
+/// called once, on this thread, if n <= grain, if num_threads() is 1, or inside another parallel_for. Chunk
+/// bounds depend on the number of threads, so the result for an element must not depend on them. NoGrad,
+/// DetectAnomaly and FlushDenormals of the calling thread apply to all chunks. The first exception from f is
+/// rethrown once all threads have stopped. Threads claim chunks dynamically, so a descheduled thread delays
+/// only its current chunk.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   if (n <= 0) return;
@@ -70,8 +70,8 @@ void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
   detail::run_parallel(n, grain, body, const_cast<std::remove_const_t<Function>*>(std::addressof(f)));
 }
 
-/// Until the end of the scope, this thread and the chunks of its parallel_for treat denormals as zero: an
-/// operation on one costs about a hundred times as much, and they contribute nothing in training. The
+/// RAII guard that flushes denormals to zero, on input and output, on this thread and in its parallel_for
+/// chunks. Denormals can be a hundred times slower than normal values and contribute nothing in training. The
 /// destructor restores the previous mode. No effect on processors other than x86-64 and arm64.
 class FlushDenormals {
  public:

@@ -8,8 +8,8 @@
 #include <rill/core/error.h>
 #include <rill/core/kernels/simd.h>
 
-// Compiled with -ffp-contract=off: a fused multiply-add rounds once instead of twice, so values would differ
-// between compilers and processors. The logarithm and the cosine are implemented here for the same reason.
+// Compiled with -ffp-contract=off: a fused multiply-add rounds once instead of twice, so results would differ
+// between compilers and processors. For the same reason log and cos do not come from the C library.
 
 namespace rill {
 namespace {
@@ -40,7 +40,7 @@ constexpr std::uint64_t join(std::uint32_t lower, std::uint32_t upper) noexcept 
   return std::uint64_t{upper} << 32 | lower;
 }
 
-// The 53 upper bits of a draw as a value in [0, 2^53), exact.
+// The upper 53 bits of a draw, exact as a double in [0, 2^53).
 RILL_INLINE double upper_bits(std::uint32_t lower, std::uint32_t upper) noexcept {
   return static_cast<double>(upper) * 0x1p21 + static_cast<double>(lower >> 11);
 }
@@ -53,14 +53,14 @@ RILL_INLINE double minus_log(double u) noexcept {
   const double exponent = static_cast<double>(static_cast<std::int32_t>(bits >> 52) - 1023);
   const double m = std::bit_cast<double>((bits & 0x000fffffffffffff) + root_half);
   const double s = (m - 1) / (m + 1);
-  const double z = s * s;  // below 0.0295, so the series to s^21 is exact to the last bit
+  const double z = s * s;  // below 0.0295, so the series up to s^21 has full double precision
   double series = 0;
 #pragma GCC unroll 10
   for (int odd = 21; odd >= 3; odd -= 2) series = (series + 1.0 / odd) * z;
   return -(exponent * 0.69314718055994531 + 2 * (s + s * series));
 }
 
-// cos(2 pi u) for u in [0, 1): the nearest quarter turn selects the Taylor series and the sign.
+// cos(2 pi u) for u in [0, 1): the nearest quarter turn selects the Taylor series (sine or cosine) and sign.
 RILL_INLINE double cos_turns(double u) noexcept {
   const std::int32_t quarter = static_cast<std::int32_t>(u * 4 + 0.5);
   const double x = (u - quarter * 0.25) * 6.28318530717958648;  // within pi/4 of 0; the difference is exact
@@ -76,7 +76,7 @@ RILL_INLINE double cos_turns(double u) noexcept {
   return (quarter + 1) & 2 ? -value : value;
 }
 
-// A normal value from a block's two draws (Box and Muller). Adding 1 keeps the logarithm finite.
+// A normal variate from the two draws of a block (Box-Muller). Adding 1 keeps the logarithm finite.
 RILL_INLINE double normal_of(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) noexcept {
   const double radius = std::sqrt(2 * minus_log((upper_bits(a, b) + 1) * 0x1p-53));
   return radius * cos_turns(upper_bits(c, d) * 0x1p-53);
@@ -94,7 +94,7 @@ RILL_KERNEL void normal_blocks(std::uint64_t first, std::int64_t n, std::uint64_
   }
 }
 
-// `scale` where the random word is below the threshold: 2^32 times the probability, which may be 2^32.
+// `scale` where the random word is below the threshold, which is 2^32 times the probability (at most 2^32).
 template <class T>
 RILL_KERNEL void mask_blocks(std::uint64_t first, std::int64_t blocks, PhiloxBlock fixed,
                              std::uint64_t threshold, T scale, T* out) noexcept {
@@ -137,8 +137,8 @@ double Rng::normal() noexcept {
 }
 
 std::uint64_t Rng::below(std::uint64_t n) {
-  check(n > 0, "Rng::below: there is no number below 0; n must be at least 1");
-  // Draws beyond the largest multiple of n would bias the result towards small values.
+  check(n > 0, "Rng::below: n is 0; it must be at least 1");
+  // Draws beyond the largest multiple of n are discarded: they would favour small results.
   const std::uint64_t excess = (0 - n) % n;
   std::uint64_t x = next();
   while (x > ~excess) x = next();
@@ -172,8 +172,8 @@ void Rng::fill_uniform(T* to, std::int64_t n, double lo, double hi) {
 template <class T>
 void Rng::fill_normal(T* to, std::int64_t n, double mean, double std) {
   check(std >= 0 && std::isfinite(std) && std::isfinite(mean),
-        "Rng::fill_normal: mean {} and standard deviation {} must be finite, the latter not negative", mean,
-        std);
+        "Rng::fill_normal: mean {} and standard deviation {} must be finite, and the deviation not negative",
+        mean, std);
   if (state_.counter % 2 == 0) {
     normal_blocks(state_.counter / 2, n, state_.seed, state_.stream, mean, std, to);
     state_.counter += 2 * static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0));
@@ -187,21 +187,21 @@ void bernoulli_mask(std::uint64_t seed, std::uint64_t stream, std::uint64_t call
                     std::int64_t end, double keep_probability, T scale, T* out) noexcept {
   const double words = std::clamp(keep_probability, 0.0, 1.0) * 0x1p32;
   const std::uint64_t threshold = static_cast<std::uint64_t>(words + 0.5);
-  // Each call has its own key and half of the counter.
+  // Each call derives its own key and upper half of the counter.
   const PhiloxBlock fixed =
       philox_block({low(stream), high(stream), low(call), high(call)}, low(seed), high(seed));
   const std::int64_t whole_begin = std::min((begin + 3) / 4 * 4, end);
   const std::int64_t whole_end = std::max(end / 4 * 4, whole_begin);
-  const auto part = [&](std::int64_t from, std::int64_t to) {  // elements of one block
+  const auto partial_block = [&](std::int64_t from, std::int64_t to) {
     if (from >= to) return;
     T four[4];
     mask_blocks(static_cast<std::uint64_t>(from / 4), 1, fixed, threshold, scale, four);
     std::copy(four + from % 4, four + from % 4 + (to - from), out + (from - begin));
   };
-  part(begin, whole_begin);
+  partial_block(begin, whole_begin);
   mask_blocks(static_cast<std::uint64_t>(whole_begin / 4), (whole_end - whole_begin) / 4, fixed, threshold,
               scale, out + (whole_begin - begin));
-  part(whole_end, end);
+  partial_block(whole_end, end);
 }
 
 template void Rng::fill_uniform<float>(float*, std::int64_t, double, double);

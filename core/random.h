@@ -1,7 +1,7 @@
-/// Random numbers that are the same on every compiler, processor and number of threads.
+/// Random numbers that are identical across compilers, processors and thread counts.
 ///
 /// The generator is counter-based (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2,
-/// 3", SC 2011): number i is a function of (seed, stream, i), so there is no shared state and any part of a
+/// 3", SC 2011): draw i is a function of (seed, stream, i), so threads share no state and any part of a
 /// sequence can be computed independently.
 #pragma once
 
@@ -14,48 +14,48 @@
 
 namespace rill {
 
-/// Ten rounds of Philox4x32: 128 random bits of a 128-bit counter and a 64-bit key.
+/// Philox4x32-10: maps a 128-bit counter and a 64-bit key to 128 random bits.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) noexcept;
 
-/// The complete state of an Rng, for saving and resuming.
+/// The complete state of an Rng, for saving and resuming it.
 struct RngState {
   std::uint64_t seed = 0;     ///< key of the generator
-  std::uint64_t stream = 0;   ///< which of the seed's sequences
-  std::uint64_t counter = 0;  ///< number of 64-bit draws so far
+  std::uint64_t stream = 0;   ///< index of an independent sequence of the seed
+  std::uint64_t counter = 0;  ///< number of 64-bit draws made
 
   /// Equal states produce equal sequences.
   friend bool operator==(const RngState&, const RngState&) = default;
 };
 
-/// A sequence of random numbers. A copy produces the same numbers as the original from that point on.
+/// A random number generator. A copy continues with the same draws as the original.
 class Rng {
  public:
-  /// Starts at the beginning of a seed's stream.
+  /// Starts at the beginning of a stream of `seed`.
   explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) noexcept : state_{seed, stream, 0} {}
 
-  /// 64 random bits: one draw.
+  /// 64 random bits; one draw.
   std::uint64_t next() noexcept;
 
-  /// Uniform in [0, 1), a multiple of 2^-53: one draw.
+  /// Uniform in [0, 1), a multiple of 2^-53; one draw.
   double uniform() noexcept;
 
-  /// Normal with mean 0 and standard deviation 1: two draws (Box and Muller's method).
+  /// Normal with mean 0 and standard deviation 1 (Box-Muller); two draws.
   double normal() noexcept;
 
-  /// True with probability p (never for p <= 0, always for p >= 1): one draw.
+  /// True with probability p (never for p <= 0, always for p >= 1); one draw.
   bool bernoulli(double p) noexcept { return uniform() < p; }
 
-  /// Uniform in 0..n-1 without bias: one draw, seldom more. Throws Error if n is 0.
+  /// Uniform in 0..n-1, unbiased; one draw, rarely more. Throws Error if n is 0.
   std::uint64_t below(std::uint64_t n);
 
-  /// A generator with its own seed and stream, drawn from this one: two draws.
+  /// A new generator with seed and stream drawn from this one; two draws.
   Rng split() noexcept;
 
-  /// A random order of 0..n-1. Throws Error if n is negative.
+  /// A random permutation of 0..n-1. Throws Error if n is negative.
   std::vector<std::int64_t> permutation(std::int64_t n);
 
-  /// Shuffles a random-access range uniformly.
+  /// Shuffles a random-access range uniformly (Fisher-Yates).
   template <class Range>
   void shuffle(Range& range) {
     for (std::size_t i = range.size(); i > 1; --i) {
@@ -64,15 +64,15 @@ class Rng {
     }
   }
 
-  /// n values uniform in [lo, hi): n draws. Throws Error unless lo <= hi, both finite, and hi - lo too.
+  /// Fills to[0..n) uniformly from [lo, hi); n draws. Throws Error unless lo <= hi and hi - lo is finite.
   template <class T>
   void fill_uniform(T* to, std::int64_t n, double lo, double hi);
 
-  /// n values mean + std * normal(): two draws each. Throws Error if std is negative or not finite.
+  /// Fills to[0..n) with mean + std · normal(); 2n draws. Throws Error unless 0 <= std and both are finite.
   template <class T>
   void fill_normal(T* to, std::int64_t n, double mean, double std);
 
-  /// The state, for set_state().
+  /// The current state, for set_state().
   const RngState& state() const noexcept { return state_; }
   /// Continues from a saved state.
   void set_state(const RngState& state) noexcept {
@@ -84,13 +84,13 @@ class Rng {
   static constexpr std::uint64_t no_block = ~std::uint64_t{0};
 
   RngState state_;
-  std::uint64_t block_ = no_block;  // which block of two draws `draws_` holds
+  std::uint64_t block_ = no_block;  // index of the pair of draws cached in `draws_`
   std::array<std::uint64_t, 2> draws_{};
 };
 
-/// A dropout mask: out[i - begin] = `scale` with probability `keep_probability`, else 0; i in [begin, end).
+/// Writes elements [begin, end) of a dropout mask: `scale` with probability `keep_probability`, else 0.
 ///
-/// Element i depends on (seed, stream, call, i) alone, so parts can be computed by any thread in any order.
+/// Element i depends only on (seed, stream, call, i), so ranges may be computed by any thread in any order.
 /// The probability is rounded to a multiple of 2^-32. `begin` must not be negative.
 template <class T>
 [[gnu::visibility("default")]] void bernoulli_mask(std::uint64_t seed, std::uint64_t stream,

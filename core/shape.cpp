@@ -5,7 +5,7 @@
 namespace rill {
 
 void Dims::fail_index(std::int64_t i) const {
-  fail("shape: entry {} of {}, which has {} dimensions", i, *this, rank_);
+  fail("shape: index {} is out of range for {}, which has {} dimensions", i, *this, rank_);
 }
 
 std::int64_t numel(const Shape& shape) {
@@ -17,7 +17,7 @@ std::int64_t numel(const Shape& shape) {
   }
   if (zero) return 0;
   for (std::int64_t size : shape) {
-    check(!__builtin_mul_overflow(product, size, &product), "shape: {} has more elements than 2^63 - 1",
+    check(!__builtin_mul_overflow(product, size, &product), "shape: {} has more than 2^63 - 1 elements",
           shape);
   }
   return product;
@@ -25,7 +25,7 @@ std::int64_t numel(const Shape& shape) {
 
 Strides contiguous_strides(const Shape& shape) noexcept {
   Strides strides = shape;
-  // Unsigned: with a size of 0, the product of the others may exceed 63 bits; such strides reach no element.
+  // Unsigned, because the other sizes of an empty shape may overflow; such strides address no element.
   std::uint64_t step = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
     strides[i] = static_cast<std::int64_t>(step);
@@ -36,7 +36,7 @@ Strides contiguous_strides(const Shape& shape) noexcept {
 
 int wrap_dim(const char* op, std::int64_t dim, int rank) {
   if (dim < -rank || dim >= rank) [[unlikely]] {
-    check(rank > 0, "{}: dimension {} of a tensor without dimensions; unsqueeze(0) gives it one", op, dim);
+    check(rank > 0, "{}: dimension {} of a tensor without dimensions; use unsqueeze(0) to add one", op, dim);
     fail("{}: dimension {} is outside {}..{}", op, dim, -rank, rank - 1);
   }
   return static_cast<int>(dim < 0 ? dim + rank : dim);

@@ -1,4 +1,4 @@
-/// Sizes and strides: short lists of 64-bit integers that live inline.
+/// Shapes and strides: short inline vectors of 64-bit integers.
 #pragma once
 
 #include <algorithm>
@@ -13,32 +13,32 @@
 
 namespace rill {
 
-/// Up to `max_rank` integers, one for each dimension, stored inline. Access is checked.
+/// An inline vector of at most `max_rank` integers, one per dimension. Access is bounds-checked.
 class Dims {
  public:
-  static constexpr int max_rank = 8;  ///< most dimensions of a tensor
+  static constexpr int max_rank = 8;  ///< maximum number of dimensions of a tensor
 
   Dims() = default;
-  // --- from a list; throws if it is longer than max_rank
+  // --- from a list; throws if it has more than max_rank entries
   Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
-  /// From a span.
+  /// Copies a span; throws if it has more than max_rank entries.
   explicit Dims(std::span<const std::int64_t> values) {
-    check(values.size() <= max_rank, "shape: {} dimensions; the most is {}", values.size(), max_rank);
+    check(values.size() <= max_rank, "shape: {} dimensions; the maximum is {}", values.size(), max_rank);
     for (std::int64_t v : values) values_[static_cast<std::size_t>(rank_++)] = v;
   }
   /// `rank` entries equal to `value`.
   static Dims filled(int rank, std::int64_t value) {
-    check(rank >= 0 && rank <= max_rank, "shape: {} dimensions; the most is {}", rank, max_rank);
+    check(rank >= 0 && rank <= max_rank, "shape: {} dimensions; the maximum is {}", rank, max_rank);
     Dims d;
     d.rank_ = rank;
     std::fill_n(d.values_.begin(), rank, value);
     return d;
   }
 
-  // --- access; size() counts the dimensions
+  // --- access; size() is the number of dimensions
   int size() const noexcept { return rank_; }
   bool empty() const noexcept { return rank_ == 0; }
-  /// Entry i, counted from the end when negative; throws outside -size() … size() - 1.
+  /// Entry i, counted from the end if negative; throws unless -size() <= i < size().
   std::int64_t& operator[](std::int64_t i) { return values_[index(i)]; }
   std::int64_t operator[](std::int64_t i) const { return values_[index(i)]; }
   std::int64_t back() const { return (*this)[-1]; }
@@ -47,10 +47,10 @@ class Dims {
 
   /// Appends v.
   void push_back(std::int64_t v) { insert(rank_, v); }
-  /// Puts v before entry `at`, or last for at = size().
+  /// Inserts v before entry `at`, 0 <= at <= size().
   void insert(int at, std::int64_t v) {
     check(rank_ < max_rank, "shape: more than {} dimensions", max_rank);
-    check(at >= 0 && at <= rank_, "shape: an entry at {} of {} dimensions", at, rank_);
+    check(at >= 0 && at <= rank_, "shape: cannot insert at position {} of {} dimensions", at, rank_);
     std::int64_t* const to = values_.data() + at;
     std::copy_backward(to, values_.data() + rank_, values_.data() + rank_ + 1);
     ++rank_;
@@ -63,10 +63,10 @@ class Dims {
     --rank_;
   }
 
-  /// Whether the entries are equal.
+  /// Whether the ranks and all entries are equal.
   friend bool operator==(const Dims& a, const Dims& b) noexcept {
     if (a.rank_ != b.rank_) return false;
-    // Not std::equal: a call of memcmp for these few entries is a tenth of a small op's time.
+    // std::equal would call memcmp, which for so few entries takes a tenth of the time of a small op.
     for (std::size_t i = 0; i < static_cast<std::size_t>(a.rank_); ++i) {
       if (a.values_[i] != b.values_[i]) return false;
     }
@@ -87,21 +87,21 @@ class Dims {
 };
 
 using Shape = Dims;    ///< sizes
-using Strides = Dims;  ///< distances between adjacent elements along each dimension, in elements
+using Strides = Dims;  ///< distance between consecutive entries of each dimension, in elements
 
-/// Product of the sizes; throws when a size is negative or the product does not fit 63 bits.
+/// Product of the sizes; throws if a size is negative or the product exceeds 2^63 - 1.
 std::int64_t numel(const Shape& shape);
 
-/// a + b, for sizes; throws "op: …" where that is more than 2^63 - 1.
+/// a + b for sizes; throws "op: …" on overflow.
 inline std::int64_t checked_add(const char* op, std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
-  check(!__builtin_add_overflow(a, b, &sum), "{}: sizes {} + {} are more than 2^63 - 1", op, a, b);
+  check(!__builtin_add_overflow(a, b, &sum), "{}: the size {} + {} exceeds 2^63 - 1", op, a, b);
   return sum;
 }
-/// a · b, likewise.
+/// a · b for sizes; throws "op: …" on overflow.
 inline std::int64_t checked_mul(const char* op, std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  check(!__builtin_mul_overflow(a, b, &product), "{}: sizes {} x {} are more than 2^63 - 1", op, a, b);
+  check(!__builtin_mul_overflow(a, b, &product), "{}: the size {} x {} exceeds 2^63 - 1", op, a, b);
   return product;
 }
 
@@ -111,12 +111,12 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { retur
 /// Row-major strides: the last dimension has stride 1.
 Strides contiguous_strides(const Shape& shape) noexcept;
 
-/// A negative `dim` counted from the end; throws "op: dimension …" outside -rank … rank - 1, hence for every
-/// dim if rank is 0. An op that treats a scalar as a tensor of one element passes max(rank, 1).
+/// Maps a negative `dim` to dim + rank; throws "op: dimension …" unless -rank <= dim < rank, hence always for
+/// rank 0. An op that treats a scalar as a tensor of one element passes max(rank, 1).
 int wrap_dim(const char* op, std::int64_t dim, int rank);
 
-/// The shape of a and b broadcast by NumPy's rules: aligned at the last dimension, sizes are equal or 1.
-/// Throws naming both shapes.
+/// The broadcast shape of a and b by NumPy's rules: aligned from the right, sizes are equal or one of them is
+/// 1. Throws "op: …" if the shapes do not broadcast.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 
 }  // namespace rill

@@ -1,4 +1,4 @@
-/// Iteration over several strided arrays of the same shape.
+/// Simultaneous iteration over several strided arrays of one shape.
 #pragma once
 
 #include <algorithm>
@@ -12,29 +12,29 @@
 
 namespace rill {
 
-/// A loop nest over K arrays of the same nonempty shape: dimensions of size 1 are dropped, adjacent ones
-/// merged where every array allows it. At least one dimension remains.
+/// A loop nest over K non-empty arrays of one shape. Dimensions of size 1 are dropped, and adjacent
+/// dimensions are merged where the strides of every array allow it. At least one loop remains.
 template <int K>
 struct LoopNest {
-  std::size_t rank = 0;                                               ///< loops
+  std::size_t rank = 0;                                               ///< number of loops
   std::array<std::int64_t, Dims::max_rank> sizes{};                   ///< of each loop, outermost first
-  std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};  ///< of each array at each loop
+  std::array<std::array<std::int64_t, Dims::max_rank>, K> strides{};  ///< strides[k][d]: array k, loop d
 
-  /// From a shape and the strides of each array.
-  LoopNest(const Shape& shape, const std::array<Strides, K>& given) noexcept {
+  /// Builds the nest for arrays of `shape`, where array k has strides array_strides[k].
+  LoopNest(const Shape& shape, const std::array<Strides, K>& array_strides) noexcept {
     for (int d = 0; d < shape.size(); ++d) {
       if (shape[d] == 1) continue;
-      if (rank > 0 && merges(shape[d], given, d)) {
+      if (rank > 0 && merges(shape[d], array_strides, d)) {
         sizes[rank - 1] *= shape[d];
       } else {
         sizes[rank++] = shape[d];
       }
-      for (std::size_t k = 0; k < K; ++k) strides[k][rank - 1] = given[k][d];
+      for (std::size_t k = 0; k < K; ++k) strides[k][rank - 1] = array_strides[k][d];
     }
     if (rank == 0) sizes[rank++] = 1;
   }
 
-  /// Number of elements.
+  /// Number of elements of the shape.
   std::int64_t numel() const noexcept {
     std::int64_t n = 1;
     for (std::size_t d = 0; d < rank; ++d) n *= sizes[d];
@@ -42,16 +42,16 @@ struct LoopNest {
   }
 
  private:
-  bool merges(std::int64_t size, const std::array<Strides, K>& given, int d) const noexcept {
+  bool merges(std::int64_t size, const std::array<Strides, K>& array_strides, int d) const noexcept {
     for (std::size_t k = 0; k < K; ++k) {
-      if (strides[k][rank - 1] != given[k][d] * size) return false;
+      if (strides[k][rank - 1] != array_strides[k][d] * size) return false;
     }
     return true;
   }
 };
 
-/// Calls f(offsets, n, strides) for runs of n elements that together visit the elements begin … end - 1 in
-/// row-major order: array k starts at element offsets[k] and steps by strides[k].
+/// Visits the elements [begin, end) in row-major order by calling f(offsets, n, strides) for each run of n
+/// elements: in array k the run starts at element offsets[k] and has stride strides[k].
 template <int K, class F>
 void for_each_run(const LoopNest<K>& nest, std::int64_t begin, std::int64_t end, F&& f) {
   const std::size_t inner = nest.rank - 1;
@@ -79,7 +79,8 @@ void for_each_run(const LoopNest<K>& nest, std::int64_t begin, std::int64_t end,
   }
 }
 
-/// For all elements of arrays of `shape`. Strides are in elements; a broadcast dimension has stride 0.
+/// Visits all elements of arrays of `shape` likewise. Strides are in elements; a broadcast dimension has
+/// stride 0.
 template <int K, class F>
 void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&& f) {
   for (std::int64_t size : shape) {
@@ -89,8 +90,7 @@ void for_each_run(const Shape& shape, const std::array<Strides, K>& strides, F&&
   for_each_run(nest, 0, nest.numel(), f);
 }
 
-/// The strides that read an array of `shape` and `strides` as an array of the shape `wide` that it broadcasts
-/// to.
+/// The strides that broadcast an array of `shape` and `strides` to the shape `wide`.
 inline Strides broadcast_strides(const Shape& shape, const Strides& strides, const Shape& wide) noexcept {
   Strides out = Strides::filled(wide.size(), 0);
   const int skip = wide.size() - shape.size();

@@ -41,8 +41,7 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
   impl->numel = numel(shape);
   impl->offset = offset;
   impl->shape = shape;
-  // Without elements any strides would be valid; using the same for all such tensors spares ops special
-  // cases.
+  // Empty tensors get canonical strides so that ops need not handle arbitrary ones.
   impl->strides = impl->numel == 0 ? contiguous_strides(shape) : strides;
   impl->contiguous = impl->numel == 0 || is_row_major(shape, strides);
   impl->storage = std::move(storage);
@@ -51,9 +50,9 @@ Tensor make_view(Ref<Storage> storage, DType dtype, const Shape& shape, const St
 
 }  // namespace detail
 
-void Tensor::undefined() { fail("tensor: an undefined tensor was used; assign one first"); }
+void Tensor::undefined() { fail("tensor: the tensor is undefined; assign one first"); }
 
-// --- construction
+// --- factories
 
 Tensor empty(const Shape& shape, DType dtype) {
   Ref<TensorImpl> impl = new_impl();
@@ -61,7 +60,7 @@ Tensor empty(const Shape& shape, DType dtype) {
   impl->numel = numel(shape);
   std::int64_t bytes = 0;
   check(!__builtin_mul_overflow(impl->numel, static_cast<std::int64_t>(item_size(dtype)), &bytes),
-        "empty: shape {} of {} has more than 2^63 - 1 bytes", shape, name(dtype));
+        "empty: shape {} of {} exceeds 2^63 - 1 bytes", shape, name(dtype));
   impl->shape = shape;
   impl->strides = contiguous_strides(shape);
   impl->storage = Storage::create(static_cast<std::size_t>(bytes));
@@ -69,7 +68,7 @@ Tensor empty(const Shape& shape, DType dtype) {
 }
 
 Tensor full(const Shape& shape, double value, DType dtype) {
-  check_holds("full", value, dtype);
+  check_representable("full", value, dtype);
   Tensor t = empty(shape, dtype);
   visit(dtype, [&]<class T>(Type<T>) { std::fill_n(detail::raw<T>(t), t.numel(), static_cast<T>(value)); });
   return t;
@@ -88,8 +87,8 @@ Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
 Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
 Tensor arange(std::int64_t n, DType dtype) {
-  check(n >= 0, "arange: {} elements", n);
-  check(dtype != boolean, "arange: dtype boolean cannot count; use int64");
+  check(n >= 0, "arange: n is {}; it must not be negative", n);
+  check(dtype != boolean, "arange: dtype boolean is not supported; use int64");
   Tensor t = empty({n}, dtype);
   visit(dtype, [&]<class T>(Type<T>) {
     for (std::int64_t i = 0; i < n; ++i) detail::raw<T>(t)[i] = static_cast<T>(i);
@@ -114,7 +113,7 @@ Tensor randn(const Shape& shape, Rng& rng, DType dtype) {
 namespace {
 void check_count(std::size_t elements, const Shape& shape) {
   check(static_cast<std::int64_t>(elements) == numel(shape),
-        "tensor: {} values do not fill shape {} of {} elements", elements, shape, numel(shape));
+        "tensor: {} elements do not match shape {} of {} elements", elements, shape, numel(shape));
 }
 }  // namespace
 
@@ -177,17 +176,16 @@ template std::vector<bool> Tensor::to_vector() const;
 
 // --- autograd state
 
-Tensor& Tensor::set_requires_grad(bool wanted) {
-  check(is_leaf(),
-        "set_requires_grad: the tensor is the result of '{}'; only leaves can be marked, detach() makes one",
-        op_name());
-  check(!wanted || is_floating(dtype()), "set_requires_grad: dtype {} has no gradient; use .to(float32)",
-        name(dtype()));
-  check(!wanted || is_contiguous(),
-        "set_requires_grad: a leaf is contiguous, not a view of shape {} with strides {}; use .clone(), or "
-        "mark the tensor it is a view of",
-        shape(), strides());
-  impl().requires_grad = wanted;
+Tensor& Tensor::set_requires_grad(bool requires_grad) {
+  check(is_leaf(), "set_requires_grad: the tensor is a result of '{}', not a leaf; use .detach()", op_name());
+  check(!requires_grad || is_floating(dtype()),
+        "set_requires_grad: dtype {} has no gradients; use .to(float32)", name(dtype()));
+  check(
+      !requires_grad || is_contiguous(),
+      "set_requires_grad: a view of shape {} with strides {} is not contiguous; use .clone(), or call it on "
+      "the base tensor",
+      shape(), strides());
+  impl().requires_grad = requires_grad;
   return *this;
 }
 
@@ -195,8 +193,8 @@ Tensor Tensor::grad() const { return impl().grad ? Tensor(impl().grad) : Tensor(
 
 void Tensor::set_grad(const Tensor& grad) {
   check(grad.shape() == shape() && grad.dtype() == dtype(),
-        "set_grad: the gradient is {} {}, the tensor {} {}", name(grad.dtype()), grad.shape(), name(dtype()),
-        shape());
+        "set_grad: the gradient is {} {}, but the tensor is {} {}", name(grad.dtype()), grad.shape(),
+        name(dtype()), shape());
   impl().grad = grad.detach().contiguous().clone().ref();
 }
 

@@ -1,4 +1,4 @@
-// The backward pass: the order of its nodes and the flow of gradients between them.
+// The backward pass: scheduling of nodes and accumulation of gradients.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -9,41 +9,39 @@
 
 namespace rill {
 
-/// A queued node is kept alive by the edge that it was reached through until hold() takes a reference.
+/// A queued node is kept alive by the edge through which it was reached until retain_queued() is called.
 void Backward::enqueue(Node* node) {
   if (node->queued) return;
   check(!node->released,
-        "backward: the graph of '{}' was freed by an earlier backward; pass {{.keep = true}} there to run it "
-        "again",
+        "backward: the graph of '{}' was freed by an earlier backward; pass {{.retain_graph = true}} to it",
         node->name);
   heap_.push_back({node->depth, reached_++, node});
   node->queued = true;
   std::push_heap(heap_.begin(), heap_.end());
 }
 
-/// Keeps a queued node reached through `edge` alive: by the reference of the edge if the edge is being
-/// destroyed.
-void Backward::hold(Edge& edge, bool edge_goes) noexcept {
+/// Makes the queue own a reference to the queued node of `edge`; `take_edge` moves the edge's own reference.
+void Backward::retain_queued(Edge& edge, bool take_edge) noexcept {
   Node* node = edge.node.get();
   if (!node || !node->queued || node->owned) return;
   node->owned = true;
-  if (edge_goes) {
-    std::ignore = edge.node.let_go();
+  if (take_edge) {
+    std::ignore = edge.node.release();
   } else {
     node->retain();
   }
 }
 
-/// Called after a node has run or failed: the nodes it reached must not be destroyed with it.
-void Backward::hold_reached(Node& node, bool edges_go) noexcept {
-  for (int i = 0; i < node.inputs; ++i) hold(node.edges()[i], edges_go);
+/// Called after a node ran or failed: the queued producers must outlive it.
+void Backward::retain_producers(Node& node, bool take_edges) noexcept {
+  for (int i = 0; i < node.inputs; ++i) retain_queued(node.edges()[i], take_edges);
 }
 
 namespace {
-/// The slot that stores the gradient of a result until its node runs.
-OutputSlot& waiting_slot(Edge& edge) {
+/// The slot that accumulates the gradient for the producer of an input.
+OutputSlot& producer_slot(Edge& edge) {
   Node& node = *edge.node;
-  check(!node.running, "backward: '{}' is running; neither its hooks nor its backward function may run it",
+  check(!node.running, "backward: '{}' is running; its hooks and its backward function must not run it again",
         node.name);
   return node.output_slots()[edge.output];
 }
@@ -51,7 +49,7 @@ OutputSlot& waiting_slot(Edge& edge) {
 
 Slot Backward::slot(Edge& edge) {
   if (edge.leaf) return leaf_slot(edge);
-  OutputSlot& out = waiting_slot(edge);
+  OutputSlot& out = producer_slot(edge);
   if (!out.grad.defined()) {
     enqueue(edge.node.get());
     out.grad = empty(out.shape, out.dtype);
@@ -64,20 +62,20 @@ Slot Backward::slot(Edge& edge) {
 }
 
 namespace {
-/// Whether a single handle refers to the gradient, and it covers its whole storage.
-bool held_once(const TensorImpl& t) noexcept {
+/// Whether a gradient has a single reference and spans its whole storage.
+bool uniquely_owned(const TensorImpl& t) noexcept {
   return t.use_count() == 1 && t.storage->use_count() == 1 &&
          t.storage->bytes() == static_cast<std::size_t>(t.numel) * item_size(t.dtype);
 }
 }  // namespace
 
 Slot Backward::in_place_slot(Edge& edge, const Tensor& dy) {
-  const TensorImpl& given = dy.impl();
-  if (!edge.node || !given.contiguous || !held_once(given)) return slot(edge);
-  OutputSlot& out = waiting_slot(edge);
-  if (out.grad.defined() || out.shape != given.shape || out.dtype != given.dtype) return slot(edge);
+  const TensorImpl& incoming = dy.impl();
+  if (!edge.node || !incoming.contiguous || !uniquely_owned(incoming)) return slot(edge);
+  OutputSlot& out = producer_slot(edge);
+  if (out.grad.defined() || out.shape != incoming.shape || out.dtype != incoming.dtype) return slot(edge);
   enqueue(edge.node.get());
-  given.storage->bump_version();
+  incoming.storage->bump_version();
   out.grad = dy;
   return {out.grad, 0};
 }
@@ -88,9 +86,9 @@ Tensor Backward::zeroed(Edge& edge) {
   return s.to;
 }
 
-void Backward::deliver(Edge& edge, const Tensor& gradient) {
+void Backward::accumulate(Edge& edge, const Tensor& gradient) {
   if (edge.node) {
-    OutputSlot& out = waiting_slot(edge);
+    OutputSlot& out = producer_slot(edge);
     if (!out.grad.defined()) {
       enqueue(edge.node.get());
       out.grad = gradient;
@@ -105,18 +103,18 @@ void Backward::deliver(Edge& edge, const Tensor& gradient) {
   }
 }
 
-/// Delivers the gradient of a root, through a temporary edge of the caller.
+/// Seeds the gradient of a root. `root` is a temporary edge of the caller.
 void Backward::start(Edge& root, const Tensor& gradient) {
-  deliver(root, gradient);
-  hold(root, true);
+  accumulate(root, gradient);
+  retain_queued(root, true);
 }
 
-/// Moves a contiguous gradient that nothing else refers to into a leaf without one.
+/// Moves a contiguous, uniquely owned gradient into a leaf that has none; otherwise returns false.
 bool Backward::adopt(Edge& edge, Tensor& gradient) {
   if (!edge.leaf) return false;
   TensorImpl& leaf = *edge.leaf;
   check_not_converted(leaf, edge.dtype);
-  if (!held_once(gradient.impl()) || !gradient.impl().contiguous) return false;
+  if (!uniquely_owned(gradient.impl()) || !gradient.impl().contiguous) return false;
   Tensor& target = leaf_target(leaf);
   if (target.defined()) return false;
   target = std::move(gradient);
@@ -132,9 +130,8 @@ void Backward::check_finite(Node& node) {
       if (edge.leaf->pass.load(std::memory_order_relaxed)) grad = leaf_target(*edge.leaf);
     }
     if (!grad.defined()) continue;
-    check(!detail::has_nonfinite(grad),
-          "{}: the gradient of input {} of shape {} has a value that is not finite", node.name, i,
-          grad.shape());
+    check(!detail::has_nonfinite(grad), "{}: the gradient of input {} of shape {} has a non-finite value",
+          node.name, i, grad.shape());
   }
 }
 
@@ -142,7 +139,7 @@ void Backward::clear_outputs(Node& node) noexcept {
   for (int i = 0; i < node.outputs; ++i) node.output_slots()[i].grad = Tensor();
 }
 
-/// A backward function that failed may have overwritten what it saved, so its node cannot run again either.
+/// A backward function that failed may have consumed its saved state, so its node is released as well.
 void Backward::run_node(Node& node) {
   bool started = false;
   node.running = true;
@@ -159,18 +156,18 @@ void Backward::run_node(Node& node) {
   } catch (...) {
     node.running = false;
     clear_outputs(node);
-    hold_reached(node, false);
-    if (started && !options_.keep) detail::release_node(node);
+    retain_producers(node, false);
+    if (started && !options_.retain_graph) detail::release_node(node);
     throw;
   }
   clear_outputs(node);
-  hold_reached(node, !options_.keep);
-  if (!options_.keep) detail::release_node(node);
+  retain_producers(node, !options_.retain_graph);
+  if (!options_.retain_graph) detail::release_node(node);
 }
 
 void Backward::run() {
   const NoGrad no_grad;
-  const FlushDenormals flush;  // gradients vanish into denormals over many steps
+  const FlushDenormals flush;  // gradients that vanish over many time steps become denormal
   while (!heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end());
     const Ref<Node> node = Ref<Node>::adopt(heap_.back().node);
@@ -185,26 +182,27 @@ void Backward::run() {
 // --- entry points
 
 namespace {
-Tensor root_gradient(const Tensor& root, const Tensor& given) {
+Tensor root_gradient(const Tensor& root, const Tensor& gradient) {
   check(root.requires_grad(),
-        "backward: the tensor of shape {} has no history; set_requires_grad() on a leaf before computing it, "
-        "while recording (gradients themselves are not recorded: there are no gradients of gradients)",
+        "backward: the tensor of shape {} has no history; call set_requires_grad() on a leaf and compute it "
+        "while recording is enabled (gradients of gradients are not supported)",
         root.shape());
-  if (!given.defined()) {
-    check(root.numel() == 1,
-          "backward: a tensor of shape {} needs a gradient of that shape; only one element has the default 1",
-          root.shape());
+  if (!gradient.defined()) {
+    check(
+        root.numel() == 1,
+        "backward: a tensor of shape {} needs a gradient of that shape; only a single element defaults to 1",
+        root.shape());
     return ones(root.shape(), root.dtype());
   }
-  check(given.shape() == root.shape() && given.dtype() == root.dtype(),
-        "backward: the gradient is {} {}, the tensor {} {}", name(given.dtype()), given.shape(),
+  check(gradient.shape() == root.shape() && gradient.dtype() == root.dtype(),
+        "backward: the gradient is {} {}, but the tensor is {} {}", name(gradient.dtype()), gradient.shape(),
         name(root.dtype()), root.shape());
-  return given.detach();
+  return gradient.detach();
 }
 }  // namespace
 
 void backward(std::span<const Tensor> roots, std::span<const Tensor> gradients, BackwardOptions options) {
-  check(gradients.empty() || gradients.size() == roots.size(), "backward: {} tensors, but {} gradients",
+  check(gradients.empty() || gradients.size() == roots.size(), "backward: {} tensors but {} gradients",
         roots.size(), gradients.size());
   Backward pass(options);
   try {

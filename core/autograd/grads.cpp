@@ -1,16 +1,16 @@
-// The gradients passed to a backward function.
+// The interface of a backward function to the running pass.
 #include <rill/core/autograd/pass.h>
 
 namespace rill {
 
 GradRef Grads::operator[](int i) const {
-  check(i >= 0 && i < node_.inputs, "{}: the gradient of input {} was asked for, of {}", node_.name, i,
+  check(i >= 0 && i < node_.inputs, "{}: input {} is out of range; the number of inputs is {}", node_.name, i,
         node_.inputs);
   Edge& edge = node_.edges()[i];
   return GradRef(edge.node || edge.leaf ? &edge : nullptr, pass_);
 }
 
-bool Grads::keeps_graph() const noexcept { return pass_->keeps_graph(); }
+bool Grads::retains_graph() const noexcept { return pass_->retains_graph(); }
 
 Slot GradRef::slot() { return pass_->slot(*edge_); }
 Slot GradRef::in_place_slot(const Tensor& dy) { return pass_->in_place_slot(*edge_, dy); }
@@ -22,29 +22,29 @@ const Shape& GradRef::shape() const {
 DType GradRef::dtype() const { return edge_->dtype; }
 
 namespace {
-void check_given(const Tensor& gradient, const Shape& shape, DType dtype) {
+void check_gradient(const Tensor& gradient, const Shape& shape, DType dtype) {
   check(gradient.shape() == shape && gradient.dtype() == dtype,
-        "backward: a gradient of {} {} was given for an input of {} {}", name(gradient.dtype()),
-        gradient.shape(), name(dtype), shape);
-  check(!gradient.impl().node, "backward: a gradient was recorded; gradients of gradients are not supported");
+        "backward: the gradient of an input {} {} is {} {}", name(dtype), shape, name(gradient.dtype()),
+        gradient.shape());
+  check(!gradient.impl().node, "backward: a gradient has history; gradients of gradients are not supported");
 }
 }  // namespace
 
 void GradRef::give(const Tensor& gradient) {
-  check_given(gradient, shape(), dtype());
-  pass_->deliver(*edge_, gradient);
+  check_gradient(gradient, shape(), dtype());
+  pass_->accumulate(*edge_, gradient);
 }
 
 void GradRef::give(Tensor&& gradient) {
-  check_given(gradient, shape(), dtype());
-  if (!pass_->adopt(*edge_, gradient)) pass_->deliver(*edge_, gradient);
+  check_gradient(gradient, shape(), dtype());
+  if (!pass_->adopt(*edge_, gradient)) pass_->accumulate(*edge_, gradient);
 }
 
 const Tensor& detail::only_gradient(Node& node) noexcept { return node.output_slots()->grad; }
 namespace {
 const OutputSlot& output_slot(Node& node, int i) {
-  check(i >= 0 && i < node.outputs, "{}: the gradient of output {} was asked for, of {}", node.name, i,
-        node.outputs);
+  check(i >= 0 && i < node.outputs, "{}: output {} is out of range; the number of outputs is {}", node.name,
+        i, node.outputs);
   return node.output_slots()[i];
 }
 }  // namespace

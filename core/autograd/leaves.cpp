@@ -1,11 +1,11 @@
-// The leaves of a backward pass: their ownership, and when their hooks run.
+// Leaves in a backward pass: ownership among threads, and hooks.
 #include <rill/core/autograd/pass.h>
 
 namespace rill {
 
 constinit thread_local Backward* Backward::outermost = nullptr;
 
-/// Takes ownership of a leaf; false if a pass of another thread owns it.
+/// Claims a leaf for this pass; false if a pass of another thread owns it.
 bool Backward::claim(TensorImpl& leaf) {
   Backward* owner = leaf.pass.load(std::memory_order_relaxed);
   if (owner == outermost) return true;
@@ -19,8 +19,8 @@ bool Backward::claim(TensorImpl& leaf) {
   return claimed;
 }
 
-/// The tensor that accumulates a leaf's gradient: grad(), or a buffer until its hooks have run or another
-/// thread's pass has finished.
+/// The tensor that accumulates a leaf's gradient: grad(), or a buffer if hooks or another thread's pass must
+/// finish first.
 Tensor& Backward::leaf_target(TensorImpl& leaf) {
   if (!claim(leaf)) {
     auto& [kept, gradient] = outermost->postponed_[&leaf];
@@ -31,11 +31,11 @@ Tensor& Backward::leaf_target(TensorImpl& leaf) {
   return leaf.hooked ? leaf.hooks->pending : reinterpret_cast<Tensor&>(leaf.grad);
 }
 
-/// Throws if a leaf's dtype is no longer the one that the op recorded, because of Module::to.
+/// Throws if a leaf's dtype differs from the recorded one because Module::to was called in between.
 void Backward::check_not_converted(const TensorImpl& leaf, DType recorded) {
   check(leaf.dtype == recorded,
-        "backward: a leaf of shape {} was converted from {} to {} since; take the parameter from the module "
-        "again and run forward again",
+        "backward: a leaf of shape {} was converted from {} to {} after forward; get the parameter from the "
+        "module again and rerun forward",
         leaf.shape, name(recorded), name(leaf.dtype));
 }
 
@@ -49,7 +49,7 @@ Slot Backward::leaf_slot(const Edge& edge) {
   return {target, fresh ? 0.0 : 1.0};
 }
 
-/// Runs the hooks of the leaves that this pass owns and releases the leaves.
+/// Runs the hooks of the leaves that this pass owns and disowns them.
 void Backward::finish_leaves() {
   for (const Ref<TensorImpl>& leaf : owned_) {
     if (!leaf->hooked) continue;
@@ -63,7 +63,7 @@ void Backward::finish_leaves() {
   disown();
 }
 
-/// Adds the gradients of leaves that passes of other threads owned. Hooks may add further ones.
+/// Adds the postponed gradients of leaves that other threads owned. Hooks may postpone more.
 void Backward::add_postponed() {
   while (!postponed_.empty()) {
     auto [leaf, gradient] = postponed_.extract(postponed_.begin()).mapped();
@@ -72,7 +72,7 @@ void Backward::add_postponed() {
       if (Backward* owner = leaf->pass.load(std::memory_order_relaxed)) leaf->pass.wait(owner);
     }
     Edge edge{nullptr, leaf, 0, leaf->dtype};
-    if (!adopt(edge, gradient)) deliver(edge, gradient);
+    if (!adopt(edge, gradient)) accumulate(edge, gradient);
     finish_leaves();
   }
 }
@@ -92,8 +92,8 @@ void Backward::abandon() noexcept {
     if (leaf->hooks) leaf->hooks->pending = Tensor();
   }
   disown();
-  for (const Waiting& waiting : heap_) {
-    const Ref<Node> node = Ref<Node>::adopt(waiting.node);
+  for (const Queued& queued : heap_) {
+    const Ref<Node> node = Ref<Node>::adopt(queued.node);
     node->queued = node->owned = false;
     clear_outputs(*node);
   }

@@ -1,7 +1,7 @@
-/// One recorded op of the autograd graph: its edges and the function that computes their gradients.
+/// A node of the autograd graph: one recorded op with its edges and backward function.
 ///
-/// A node, its output slots, its edges and the backward lambda lie in one pooled block: Node |
-/// OutputSlot[outputs] | Edge[inputs] | lambda. Created by `record` (autograd.h).
+/// The node, its output slots, edges and backward lambda share one pooled block:
+/// Node | OutputSlot[outputs] | Edge[inputs] | lambda. Internal; created by `record` (autograd.h).
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,19 @@ struct Node : RefCounted {
   const char* name = "";
   void (*run)(Node&, Grads&) = nullptr;    ///< calls the backward lambda
   void (*drop)(Node&) noexcept = nullptr;  ///< destroys the lambda
-  std::uint64_t depth = 0;                 ///< longest path to a leaf: consumers are deeper than producers
+  std::uint64_t depth = 0;                 ///< longest path to a leaf; consumers are deeper than producers
   std::uint32_t block_bytes = 0;
-  std::uint32_t lambda_at = 0;  ///< in bytes from here
+  std::uint32_t lambda_offset = 0;  ///< in bytes from `this`
   std::uint16_t inputs = 0;
   std::uint16_t outputs = 0;
-  bool released = true;  ///< without lambda: not yet built, or backward has run and dropped it and the edges
-  bool running = false;  ///< its hooks or its backward function are being called
-  bool queued = false;   ///< is queued in the running backward pass
-  bool owned = false;    ///< that pass holds a reference to it
+  bool released = true;  ///< has no lambda or edges: not yet attached, or freed by backward
+  bool running = false;  ///< its hooks or its backward function are executing
+  bool queued = false;   ///< in the queue of a backward pass
+  bool owned = false;    ///< the queue owns a reference to it
 
   OutputSlot* output_slots() noexcept;
   Edge* edges() noexcept;
-  void* lambda() noexcept { return reinterpret_cast<std::byte*>(this) + lambda_at; }
+  void* lambda() noexcept { return reinterpret_cast<std::byte*>(this) + lambda_offset; }
 
   /// Destroys a node and, without recursion, every node that only it kept alive.
   static void destroy(Node* node) noexcept;

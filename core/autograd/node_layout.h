@@ -1,4 +1,4 @@
-/// Layout of a node's block: output slots, edges and lambda behind the Node. Internal to autograd.
+/// Layout of a node's block: Node, then output slots, edges and lambda. Internal to autograd.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@
 
 namespace rill {
 
-/// Destination of an input's gradient: a producing node, a leaf, or none.
+/// Destination of the gradient of an input: the producing node, a leaf, or none.
 struct Edge {
   Ref<Node> node;
   Ref<TensorImpl> leaf;
   std::uint32_t output = 0;
-  DType dtype = float32;  ///< of the input when it was recorded
+  DType dtype = float32;  ///< of the input at the time of recording
 };
 
-/// One result of a node: its layout, and its gradient while a backward pass is under way.
+/// One output of a node; `grad` accumulates its gradient during a backward pass.
 struct OutputSlot {
   Shape shape;
   DType dtype = float32;
@@ -27,15 +27,15 @@ struct OutputSlot {
   Hooks* hooks = nullptr;
 };
 
-/// Hooks of one tensor, and for a leaf the gradient that waits for them. A hook registered during a pass
-/// begins with the next, so it knows how many passes had begun by then.
+/// The hooks of one tensor. A hook runs only in passes that begin after its registration, so it stores the
+/// number of passes begun by then.
 struct Hooks {
-  Tensor pending;
+  Tensor pending;  ///< for a leaf: the gradient of the running pass, until the hooks have run
 
   void add(std::function<Tensor(const Tensor&)> function);
-  /// Whether a hook is to be called in the pass with this number.
+  /// Whether a hook must run in this pass.
   bool due(std::uint64_t pass) const noexcept;
-  /// The gradient after all hooks that are due.
+  /// The gradient after all due hooks.
   Tensor apply(Tensor gradient, std::uint64_t pass) const;
 
  private:
@@ -43,24 +43,24 @@ struct Hooks {
     std::function<Tensor(const Tensor&)> function;
     std::uint64_t passes_begun;
   };
-  std::deque<Hook> hooks_;  // elements stay where they are when a hook adds another
+  std::deque<Hook> hooks_;  // references stay valid when a hook adds another
 };
 
 namespace detail {
-/// Count of backward passes begun in this process; each takes the next number.
+/// Number of backward passes begun in this process; also the number of the latest pass.
 inline constinit std::atomic<std::uint64_t> passes_begun{0};
 static_assert(alignof(OutputSlot) <= sizeof(Node) && sizeof(Node) % alignof(OutputSlot) == 0);
 /// Offset of the lambda in a node's block.
 constexpr std::size_t lambda_offset(std::size_t outputs, std::size_t inputs) noexcept {
   return (sizeof(Node) + outputs * sizeof(OutputSlot) + inputs * sizeof(Edge) + 15) / 16 * 16;
 }
-/// Drops what a node needed to run backward, and its hooks; its header and output slots stay.
+/// Destroys a node's lambda, edges and hooks; header and output slots remain.
 void release_node(Node& node) noexcept;
-/// Whether several elements share memory, as in an expanded tensor.
+/// Whether elements share memory, as in an expanded tensor.
 bool repeats(const Tensor& t) noexcept;
-/// Whether a floating tensor has a NaN.
+/// Whether t is floating and contains a NaN.
 bool has_nan(const Tensor& t);
-/// Whether a floating tensor has a NaN or an infinity.
+/// Whether t is floating and contains a NaN or infinity.
 bool has_nonfinite(const Tensor& t);
 }  // namespace detail
 

@@ -1,4 +1,4 @@
-/// A running backward pass. Internal to autograd.
+/// The state of a backward pass. Internal to autograd.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace rill {
 
-/// One run over a graph. A node runs after all its consumers: consumers are deeper, the deepest waiting one
-/// goes first, equals in the order they were reached.
+/// One backward pass over a graph. The deepest queued node runs first, nodes of equal depth in the order in
+/// which they were reached; since consumers are deeper than producers, a node runs after all its consumers.
 ///
-/// A pass owns the leaves that it reaches, until it ends, in the name of its thread's outermost pass (hooks
-/// may run others within). The gradient of a leaf that another thread owns is postponed until the outermost
-/// pass owns no leaf, so that threads do not wait for each other in a circle.
+/// A pass owns the leaves that it reaches until it ends, on behalf of its thread's outermost pass (a hook may
+/// run a nested pass). The gradient of a leaf owned by another thread is postponed until the outermost pass
+/// owns no leaf, so that threads cannot deadlock.
 class Backward {
  public:
   explicit Backward(BackwardOptions options) noexcept : options_(options) {
@@ -28,28 +28,28 @@ class Backward {
   Backward(const Backward&) = delete;
 
   void start(Edge& root, const Tensor& gradient);
-  void deliver(Edge& edge, const Tensor& gradient);
+  void accumulate(Edge& edge, const Tensor& gradient);
   bool adopt(Edge& edge, Tensor& gradient);
   Slot slot(Edge& edge);
   Slot in_place_slot(Edge& edge, const Tensor& dy);
   Tensor zeroed(Edge& edge);
   void run();
   void abandon() noexcept;
-  bool keeps_graph() const noexcept { return options_.keep; }
+  bool retains_graph() const noexcept { return options_.retain_graph; }
 
  private:
-  struct Waiting {
+  struct Queued {
     std::uint64_t depth;
     std::uint64_t order;
     Node* node;
-    bool operator<(const Waiting& other) const noexcept {
+    bool operator<(const Queued& other) const noexcept {
       return depth != other.depth ? depth < other.depth : order > other.order;
     }
   };
 
   void enqueue(Node* node);
-  static void hold(Edge& edge, bool edge_goes) noexcept;
-  static void hold_reached(Node& node, bool edges_go) noexcept;
+  static void retain_queued(Edge& edge, bool take_edge) noexcept;
+  static void retain_producers(Node& node, bool take_edges) noexcept;
   bool claim(TensorImpl& leaf);
   Tensor& leaf_target(TensorImpl& leaf);
   Slot leaf_slot(const Edge& edge);
@@ -65,7 +65,7 @@ class Backward {
 
   BackwardOptions options_;
   std::uint64_t pass_ = ++detail::passes_begun;
-  std::vector<Waiting> heap_;
+  std::vector<Queued> heap_;
   std::vector<Ref<TensorImpl>> owned_;
   std::unordered_map<TensorImpl*, std::pair<Ref<TensorImpl>, Tensor>> postponed_;
   std::uint64_t reached_ = 0;

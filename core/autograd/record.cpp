@@ -42,20 +42,20 @@ bool detail::has_nonfinite(const Tensor& t) {
   return any_element(t, [](auto v) { return !std::isfinite(v); });
 }
 
-NoGrad::NoGrad() noexcept : before_(std::exchange(thread_modes.recording, false)) {}
-NoGrad::~NoGrad() { thread_modes.recording = before_; }
+NoGrad::NoGrad() noexcept : previous_(std::exchange(thread_modes.recording, false)) {}
+NoGrad::~NoGrad() { thread_modes.recording = previous_; }
 bool grad_enabled() noexcept { return thread_modes.recording; }
 
-DetectAnomaly::DetectAnomaly() noexcept : before_(std::exchange(thread_modes.anomaly, true)) {}
-DetectAnomaly::~DetectAnomaly() { thread_modes.anomaly = before_; }
+DetectAnomaly::DetectAnomaly() noexcept : previous_(std::exchange(thread_modes.anomaly, true)) {}
+DetectAnomaly::~DetectAnomaly() { thread_modes.anomaly = previous_; }
 
 RecordObserver::RecordObserver(std::function<void(const char*)> on_record)
-    : on_record_(std::move(on_record)), before_(std::exchange(observer, this)) {
+    : on_record_(std::move(on_record)), previous_(std::exchange(observer, this)) {
   thread_modes.observed = true;
 }
 RecordObserver::~RecordObserver() {
-  observer = before_;
-  thread_modes.observed = before_ != nullptr;
+  observer = previous_;
+  thread_modes.observed = previous_ != nullptr;
 }
 
 // --- nodes
@@ -79,7 +79,7 @@ void destroy_one(Node* node) noexcept {
   memory::deallocate(node, bytes);
 }
 
-/// Nodes whose last reference was dropped while another node was being destroyed, linked through `depth`.
+/// Nodes that became unreferenced while another was being destroyed, linked through `depth`.
 thread_local Node* doomed = nullptr;
 thread_local bool destroying = false;
 }  // namespace
@@ -101,21 +101,20 @@ namespace detail {
 
 Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outputs, std::size_t lambda_bytes,
                   void (*run)(Node&, Grads&), void (*drop)(Node&) noexcept) {
-  const std::size_t lambda_at = lambda_offset(outputs.size(), inputs.size());
-  const std::size_t bytes = lambda_at + lambda_bytes;
+  const std::size_t offset = lambda_offset(outputs.size(), inputs.size());
+  const std::size_t bytes = offset + lambda_bytes;
   check(inputs.size() <= UINT16_MAX && bytes <= UINT32_MAX, "{}: {} inputs are too many for one op", name,
         inputs.size());
   for (const Tensor& y : outputs) {
     check(!y.impl().node && !y.impl().requires_grad,
-          "{}: a result of shape {} is a tensor that has a gradient already; record a new one", name,
-          y.shape());
+          "{}: the result of shape {} already requires grad; record a new tensor", name, y.shape());
   }
   Node* node = new (memory::allocate(bytes)) Node;
   node->name = name;
   node->run = run;
   node->drop = drop;
   node->block_bytes = static_cast<std::uint32_t>(bytes);
-  node->lambda_at = static_cast<std::uint32_t>(lambda_at);
+  node->lambda_offset = static_cast<std::uint32_t>(offset);
   node->inputs = static_cast<std::uint16_t>(inputs.size());
   node->outputs = static_cast<std::uint16_t>(outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -152,7 +151,7 @@ void watch(const char* name, std::span<const Tensor> outputs) {
   if (observer && !outputs.empty() && outputs[0].impl().node) (*observer)(name);
   if (!thread_modes.anomaly) return;
   for (const Tensor& y : outputs) {
-    check(!has_nan(y), "{}: the result of shape {} has a NaN", name, y.shape());
+    check(!has_nan(y), "{}: the result of shape {} contains NaN", name, y.shape());
   }
 }
 
@@ -170,7 +169,7 @@ Saved::Saved(const Tensor& t, const char* op)
       op_(op) {}
 
 void Saved::stale() const {
-  fail("{}: a tensor kept for the gradient was changed in place since (version {}, now {}); clone it first",
+  fail("{}: a tensor saved for backward was changed in place (saved at version {}, now {}); clone it first",
        op_, version_, storage_->version());
 }
 
@@ -178,15 +177,15 @@ void Saved::stale() const {
 
 namespace {
 /// Calls a hook; throws if it modified the gradient, which may be shared.
-Tensor called(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
+Tensor call_hook(const std::function<Tensor(const Tensor&)>& hook, const Tensor& gradient) {
   const Ref<Storage> storage = gradient.impl().storage;
   const std::uint32_t version = storage->version();
-  Tensor replaced = hook(gradient);
+  Tensor replacement = hook(gradient);
   check(storage->version() == version,
-        "hook: the gradient of shape {} was changed in place (or opened for it by a mutable_data()), "
-        "others may share it; return a new tensor",
+        "hook: the gradient of shape {} was changed in place (mutable_data() counts as a change), but may be "
+        "shared; return a new tensor",
         gradient.shape());
-  return replaced;
+  return replacement;
 }
 }  // namespace
 
@@ -202,22 +201,22 @@ Tensor Hooks::apply(Tensor gradient, std::uint64_t pass) const {
   for (std::size_t i = 0; i < hooks_.size(); ++i) {  // by index: a hook may add another
     const Hook& hook = hooks_[i];
     if (hook.passes_begun >= pass) break;
-    const Tensor replaced = called(hook.function, gradient);
-    if (!replaced.defined()) continue;
-    check(replaced.shape() == gradient.shape() && replaced.dtype() == gradient.dtype(),
-          "hook: the gradient is {} {}, its replacement {} {}", name(gradient.dtype()), gradient.shape(),
-          name(replaced.dtype()), replaced.shape());
-    gradient = replaced;
+    const Tensor replacement = call_hook(hook.function, gradient);
+    if (!replacement.defined()) continue;
+    check(replacement.shape() == gradient.shape() && replacement.dtype() == gradient.dtype(),
+          "hook: the gradient is {} {}, but its replacement is {} {}", name(gradient.dtype()),
+          gradient.shape(), name(replacement.dtype()), replacement.shape());
+    gradient = replacement;
   }
   return gradient;
 }
 
 void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
-  check(requires_grad(), "register_hook: the tensor has no gradient; use set_requires_grad()");
+  check(requires_grad(), "register_hook: the tensor does not require grad; call set_requires_grad()");
   TensorImpl& target = impl();
   check(!target.node || !target.node->released,
         "register_hook: the graph of '{}' was freed by an earlier backward; register before it, or pass "
-        "{{.keep = true}} there",
+        "{{.retain_graph = true}} to it",
         op_name());
   Hooks*& hooks = target.node ? target.node->output_slots()[target.output].hooks : target.hooks;
   if (!hooks) hooks = new Hooks;

@@ -41,7 +41,7 @@ void correct_processor() noexcept {
 
 // Guards the thread count of OpenBLAS, or OpenBLAS itself if it has no locks.
 constinit std::mutex mutex;
-[[maybe_unused]] const bool whole_over_forks = detail::hold_over_forks<mutex>();
+[[maybe_unused]] const bool fork_handlers_registered = detail::lock_across_forks<mutex>();
 
 // A product with OpenBLAS restricted to the calling thread: rill splits products itself, and additional
 // threads would oversubscribe the processor and make results depend on their number. Afterwards the previous

@@ -25,31 +25,32 @@ std::uint64_t integer(const Tensor& t, std::int64_t index) {
 
 namespace detail {
 
-std::vector<Tensor> match_state(std::string_view op, const NamedTensors& wanted, const NamedTensors& given) {
+std::vector<Tensor> match_state(std::string_view op, const NamedTensors& expected,
+                                const NamedTensors& state) {
   std::map<std::string_view, const Tensor*> by_name;
-  std::string faults;
-  for (const auto& [key, t] : given) {
-    if (!by_name.emplace(key, &t).second) faults += fmt::format("; '{}' comes twice", key);
+  std::string mismatches;
+  for (const auto& [key, t] : state) {
+    if (!by_name.emplace(key, &t).second) mismatches += fmt::format("; duplicate '{}'", key);
   }
   std::vector<Tensor> found;
-  for (const auto& [key, want] : wanted) {
+  for (const auto& [key, like] : expected) {
     const auto it = by_name.find(key);
     if (it == by_name.end()) {
-      faults += fmt::format("; missing '{}'", key);
+      mismatches += fmt::format("; missing '{}'", key);
       continue;
     }
     const Tensor& t = *it->second;
     by_name.erase(it);
     if (!t.defined()) {
-      faults += fmt::format("; '{}' is undefined", key);
-    } else if (t.shape() != want.shape() || t.dtype() != want.dtype()) {
-      faults += fmt::format("; '{}' is {} {}, wanted {} {}", key, name(t.dtype()), t.shape(),
-                            name(want.dtype()), want.shape());
+      mismatches += fmt::format("; '{}' is undefined", key);
+    } else if (t.shape() != like.shape() || t.dtype() != like.dtype()) {
+      mismatches += fmt::format("; '{}' is {} {}, expected {} {}", key, name(t.dtype()), t.shape(),
+                                name(like.dtype()), like.shape());
     }
     found.push_back(t);
   }
-  for (const auto& item : by_name) faults += fmt::format("; unexpected '{}'", item.first);
-  check(faults.empty(), "{}: the state does not fit{}; nothing was changed", op, faults);
+  for (const auto& item : by_name) mismatches += fmt::format("; unexpected '{}'", item.first);
+  check(mismatches.empty(), "{}: the state does not fit{}; nothing was changed", op, mismatches);
   return found;
 }
 
@@ -76,7 +77,7 @@ std::pair<NamedTensors, Counters> without_counters(const NamedTensors& state) {
 
 namespace {
 
-/// Functions that save and load a single tensor `key`.
+/// A section with a single tensor `key`.
 template <class Section, class Save, class Load>
 Section single(std::string_view name, const char* key, const Save& save, const Load& load) {
   const auto state = [key, save] { return NamedTensors{{key, save()}}; };
@@ -91,9 +92,9 @@ Section single(std::string_view name, const char* key, const Save& save, const L
 
 Checkpoint& Checkpoint::add_section(Section section) {
   check(!section.name.empty() && section.name.find('/') == std::string::npos,
-        "checkpoint: '{}' is no name for a section; it must not be empty or hold a '/'", section.name);
+        "checkpoint: '{}' is not a valid section name; it must not be empty or contain '/'", section.name);
   for (const Section& other : sections_) {
-    check(other.name != section.name, "checkpoint: the name '{}' is given twice", section.name);
+    check(other.name != section.name, "checkpoint: duplicate name '{}'", section.name);
   }
   sections_.push_back(std::move(section));
   return *this;
@@ -134,30 +135,32 @@ NamedTensors Checkpoint::state() const {
 }
 
 void Checkpoint::load_state(const NamedTensors& state) {
-  std::map<std::string, NamedTensors> given;
+  std::map<std::string, NamedTensors> by_section;
   for (const auto& [name, t] : state) {
     const std::size_t slash = name.find('/');
-    given[name.substr(0, slash)].emplace_back(slash == std::string::npos ? "" : name.substr(slash + 1), t);
+    by_section[name.substr(0, slash)].emplace_back(slash == std::string::npos ? "" : name.substr(slash + 1),
+                                                   t);
   }
-  std::string faults;
+  std::string mismatches;
   for (const Section& section : sections_) {
     try {
-      section.check(given[section.name]);
+      section.check(by_section[section.name]);
     } catch (const Error& error) {
-      faults += fmt::format("; {}: {}", section.name, error.what());
+      mismatches += fmt::format("; {}: {}", section.name, error.what());
     }
   }
-  for (const auto& [name, tensors] : given) {
+  for (const auto& [name, tensors] : by_section) {
     const auto is_named = [&](const Section& section) { return section.name == name; };
     if (std::none_of(sections_.begin(), sections_.end(), is_named)) {
-      faults += fmt::format("; unexpected '{}'", name);
+      mismatches += fmt::format("; unexpected '{}'", name);
     }
   }
-  check(faults.empty(),
-        "checkpoint: it does not fit{}; nothing was changed; add the objects that were saved, by the same "
-        "names",
-        faults);
-  for (const Section& section : sections_) section.load(given[section.name]);
+  check(
+      mismatches.empty(),
+      "checkpoint: the state does not fit{}; nothing was changed; add the same objects as when saving, under "
+      "the same names",
+      mismatches);
+  for (const Section& section : sections_) section.load(by_section[section.name]);
 }
 
 void Checkpoint::save(const std::filesystem::path& path, const Metadata& metadata) const {

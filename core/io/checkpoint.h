@@ -1,14 +1,13 @@
-/// Checkpoints for exactly resumable training: the state of several objects in one file, saved and loaded as
-/// a whole.
+/// Checkpoints for exact resumption of training: the state of several objects in one file.
 ///
 ///   Checkpoint checkpoint;
 ///   checkpoint.add("model", model).add("optimizer", adam).add("schedule", schedule);
 ///   checkpoint.add("rng", rng).add("step", step);
 ///   checkpoint.save("run.safetensors");
 ///   …
-///   checkpoint.load("run.safetensors");  // in another process: all objects continue where they were
+///   checkpoint.load("run.safetensors");  // in another process: restores all objects
 ///
-/// The file is a safetensors file whose names are "model/encoder.weight", "optimizer/lr", …
+/// The format is safetensors, with names such as "model/encoder.weight" and "optimizer/lr".
 #pragma once
 
 #include <concepts>
@@ -28,9 +27,9 @@
 
 namespace rill {
 
-/// A type that saves and restores its state as named tensors: optimisers, schedules, user types. load_state
-/// throws, and changes nothing, if the state does not match; `check_state(state) const`, if present, throws
-/// for the same states.
+/// A type whose state can be saved and restored as named tensors: optimisers, schedules, user-defined types.
+/// load_state throws and changes nothing if the state does not fit; an optional `check_state(state) const`
+/// throws for the same states.
 template <class T>
 concept Stateful = requires(T& object, const T& fixed, const NamedTensors& state) {
   { fixed.state() } -> std::convertible_to<NamedTensors>;
@@ -45,38 +44,37 @@ concept StatefulModule = requires(T& object, const T& fixed, const NamedTensors&
   object.load_counters(fixed.counters());
 };
 
-/// The objects whose state is saved and loaded together. They must outlive the checkpoint.
+/// A set of objects whose state is saved and loaded together. The objects must outlive the checkpoint.
 class Checkpoint {
  public:
-  /// Free text by name.
+  /// Free-form text by name.
   using Metadata = std::map<std::string, std::string>;
 
   Checkpoint() = default;
   Checkpoint(const Checkpoint&) = delete;
   Checkpoint& operator=(const Checkpoint&) = delete;
 
-  /// Adds an object under a name, which must be unique and contain no '/'.
+  /// Adds an object. Throws if the name is empty, contains '/' or is already in use.
   template <Stateful T>
   Checkpoint& add(std::string_view name, T& object);
   /// Adds a module: its state dict and the counters of its random streams.
   template <StatefulModule T>
   Checkpoint& add(std::string_view name, T& module);
-  /// Adds a generator.
+  /// Adds a random number generator.
   Checkpoint& add(std::string_view name, Rng& rng);
   /// Adds an integer, such as the index of the next batch.
   Checkpoint& add(std::string_view name, std::int64_t& counter);
   /// Adds a floating-point value.
   Checkpoint& add(std::string_view name, double& value);
 
-  /// The state of all objects. The tensors share data with the objects.
+  /// The state of all objects. Tensors may share data with the objects.
   NamedTensors state() const;
-  /// Restores the result of state(). Throws, and changes nothing, unless everything matches; lists the
-  /// mismatches.
+  /// Restores a state(). If any part does not fit, throws, listing all mismatches, and changes nothing.
   void load_state(const NamedTensors& state);
 
-  /// Writes state() and the metadata to a file, atomically.
+  /// Writes state() and metadata to a file, atomically.
   void save(const std::filesystem::path& path, const Metadata& metadata = {}) const;
-  /// Restores a file written by save() and returns its metadata. Throws like load_state and load_safetensors,
+  /// Restores a file written by save() and returns the metadata. Throws as load_state and load_safetensors,
   /// naming the file.
   Metadata load(const std::filesystem::path& path);
 
@@ -93,12 +91,12 @@ class Checkpoint {
 
 namespace detail {
 
-/// The tensors of `given` in the order of `wanted`. Throws "op: …" listing every name that is missing,
-/// unexpected or there twice and every tensor that is undefined or of another shape or dtype.
-std::vector<Tensor> match_state(std::string_view op, const NamedTensors& wanted, const NamedTensors& given);
+/// The tensors of `state` in the order of `expected`. Throws "op: …" listing every missing, unexpected or
+/// duplicate name and every tensor that is undefined or differs in shape or dtype.
+std::vector<Tensor> match_state(std::string_view op, const NamedTensors& expected, const NamedTensors& state);
 
 using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
-/// A state dict and counters combined into one state, and split again.
+/// Merges a state dict and counters into one state, and the inverse.
 NamedTensors with_counters(NamedTensors state_dict, const Counters& counters);
 std::pair<NamedTensors, Counters> without_counters(const NamedTensors& state);
 

@@ -1,4 +1,4 @@
-/// Atomic file writes and checked reads.
+/// Reading of files and atomic writing.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace rill {
 
-/// A file that is written completely or not at all.
+/// Writes a file atomically: it is replaced completely or not at all.
 ///
-/// The bytes go to a hidden file in the same folder, which commit() syncs to disk and renames to the target.
-/// Without commit() (an exception, a full disk) the old file remains unchanged and the hidden one is removed.
-/// A symbolic link is preserved; its target is replaced. Every function throws Error naming the file and the
-/// system's reason.
+/// The bytes go to a hidden temporary file in the same directory. commit() syncs it to disk and renames it
+/// over the target. Without commit() (after an exception or on a full disk) the old file is unchanged and the
+/// temporary one is removed. Symbolic links are followed. Every function throws Error naming the file and the
+/// system error.
 class AtomicFile {
  public:
-  /// Creates the hidden file; the path must not be a directory, device or pipe.
+  /// Creates the temporary file. `path` must not be an existing directory, device or pipe.
   explicit AtomicFile(const std::filesystem::path& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -30,10 +30,9 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  /// Syncs the written bytes to disk; when several files change together, call it for each before the first
-  /// commit().
+  /// Syncs the written bytes to disk. To change several files together, sync all before the first commit().
   void sync();
-  /// Replaces the target. Nothing can be written afterwards.
+  /// Syncs and replaces the target. No further writes are allowed.
   void commit();
 
  private:
@@ -44,16 +43,16 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Writes `bytes` as the contents of the file `path`, completely or not at all (see AtomicFile).
+/// Replaces the contents of the file `path` atomically (see AtomicFile).
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Flushes standard output; throws Error if it could not be written (a full disk, a closed descriptor). Call
-/// it at the end of a program, so that lost output is not reported as success.
+/// Flushes standard output; throws Error if that or an earlier write failed (a full disk, a closed
+/// descriptor). Call it at the end of a program, so that lost output is not reported as success.
 void flush_stdout();
 
-/// The contents of a regular file of at most `max_bytes` bytes. Throws Error naming the file: missing,
-/// unreadable, not a regular file, too large.
+/// The contents of a regular file. Throws Error naming the file if it is missing, unreadable, not a regular
+/// file or larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 }  // namespace rill

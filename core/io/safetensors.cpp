@@ -17,15 +17,15 @@
 namespace rill {
 namespace {
 
+using detail::Quoted;
 using detail::SafetensorsEntry;
 using detail::SafetensorsHeader;
-using detail::Shown;
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 // --- reading
 
-/// Bytes with random access: a file or a buffer.
+/// A random-access byte source: a file or a buffer.
 struct Source {
   std::string label;
   std::uint64_t size = 0;
@@ -33,16 +33,17 @@ struct Source {
 };
 
 std::string read_header_text(const Source& source) {
-  check(source.size >= 8, "safetensors: {}: {} bytes are too few for a header", source.label, source.size);
+  check(source.size >= 8, "safetensors: {}: {} bytes are too short for a header", source.label, source.size);
   std::array<std::byte, 8> length_bytes{};
   source.read(0, length_bytes);
   const auto length = std::bit_cast<std::uint64_t>(length_bytes);
   check(length <= source.size - 8,
-        "safetensors: {}: a header of {} bytes is announced and {} follow; it is cut off or no safetensors "
-        "file",
+        "safetensors: {}: the header length is {} bytes, but only {} follow; the file is truncated or not a "
+        "safetensors file",
         source.label, length, source.size - 8);
-  check(length <= detail::max_safetensors_header, "safetensors: {}: the header has {} bytes; the most is {}",
-        source.label, length, detail::max_safetensors_header);
+  check(length <= detail::max_safetensors_header,
+        "safetensors: {}: the header has {} bytes; the maximum is {}", source.label, length,
+        detail::max_safetensors_header);
   std::string text(length, '\0');
   source.read(8, std::as_writable_bytes(std::span(text)));
   return text;
@@ -51,7 +52,7 @@ std::string read_header_text(const Source& source) {
 void check_booleans(const SafetensorsEntry& e, std::span<const std::byte> bytes, const std::string& label) {
   const auto bad = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (bad != bytes.end()) {
-    fail("safetensors: {}: tensor {}: element {} is {}; a BOOL is 0 or 1", label, Shown{e.name},
+    fail("safetensors: {}: tensor {}: element {} is {}; a BOOL must be 0 or 1", label, Quoted{e.name},
          bad - bytes.begin(), static_cast<int>(*bad));
   }
 }
@@ -74,7 +75,7 @@ SafetensorsFile read_all(const Source& source) {
 
 // --- writing
 
-/// The tensors' indices in file order: wide dtypes first, so that all are aligned.
+/// The indices of the tensors in the order of their data in the file: wide dtypes first, for alignment.
 std::vector<std::size_t> data_order(const NamedTensors& tensors) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -108,7 +109,7 @@ void write_all(const NamedTensors& tensors, const std::map<std::string, std::str
 
 void check_defined(const NamedTensors& tensors) {
   for (const auto& [name, t] : tensors)
-    check(t.defined(), "safetensors: tensor {} is undefined", Shown{name});
+    check(t.defined(), "safetensors: tensor {} is undefined", Quoted{name});
 }
 
 }  // namespace
@@ -121,13 +122,13 @@ const Tensor* SafetensorsFile::find(std::string_view name) const noexcept {
 
 const Tensor& SafetensorsFile::at(std::string_view name) const {
   if (const Tensor* t = find(name)) return *t;
-  constexpr std::size_t most = 50;
+  constexpr std::size_t max_names = 50;
   std::string names;
-  for (std::size_t i = 0; i < std::min(tensors.size(), most); ++i) {
-    names += (i == 0 ? "" : ", ") + fmt::to_string(Shown{tensors[i].first});
+  for (std::size_t i = 0; i < std::min(tensors.size(), max_names); ++i) {
+    names += (i == 0 ? "" : ", ") + fmt::to_string(Quoted{tensors[i].first});
   }
-  if (tensors.size() > most) names += fmt::format(" and {} more", tensors.size() - most);
-  fail("safetensors: there is no tensor {}; the file has {}", Shown{name}, names.empty() ? "none" : names);
+  if (tensors.size() > max_names) names += fmt::format(" and {} more", tensors.size() - max_names);
+  fail("safetensors: there is no tensor {}; the file has {}", Quoted{name}, names.empty() ? "none" : names);
 }
 
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
@@ -158,17 +159,17 @@ SafetensorsFile load_safetensors(const std::filesystem::path& path) {
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   check(std::filesystem::exists(status), "safetensors: {}: {}", label,
         error ? error.message() : "no such file");
-  check(std::filesystem::is_regular_file(status), "safetensors: {}: is not a regular file", label);
+  check(std::filesystem::is_regular_file(status), "safetensors: {}: not a regular file", label);
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  check(stream.is_open(), "safetensors: {}: cannot be opened: {}", label, std::strerror(errno));
+  check(stream.is_open(), "safetensors: {}: cannot open: {}", label, std::strerror(errno));
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   check(!error, "safetensors: {}: {}", label, error.message());
   return read_all({.label = label, .size = size, .read = [&](std::uint64_t at, std::span<std::byte> to) {
                      stream.seekg(static_cast<std::streamoff>(at));
                      stream.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
-                     check(stream.good(), "safetensors: {}: {} bytes at {} cannot be read", label, to.size(),
-                           at);
+                     check(stream.good(), "safetensors: {}: cannot read {} bytes at offset {}", label,
+                           to.size(), at);
                    }});
 }
 

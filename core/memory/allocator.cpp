@@ -33,7 +33,7 @@ namespace rill::memory {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t small_limit = std::size_t{256} << 10;  // above: large blocks
+constexpr std::size_t small_limit = std::size_t{256} << 10;  // blocks above it are large
 constexpr std::int64_t thread_cache_limit = std::int64_t{128} << 20;
 constexpr std::size_t classes = 64;
 
@@ -42,7 +42,7 @@ struct SizeClass {
   std::size_t bytes;
 };
 
-/// 64, 128, … 512, then four classes per doubling: at most a fifth of a block is wasted.
+/// 64, 128, … 512 bytes, then four classes per doubling: at most a fifth of a block is wasted.
 SizeClass size_class(std::size_t bytes) noexcept {
   const std::size_t units = std::max<std::size_t>((bytes + alignment - 1) / alignment, 1);
   if (units <= 8) return {units - 1, units * alignment};
@@ -55,7 +55,7 @@ SizeClass size_class(std::size_t bytes) noexcept {
 
 constinit detail::SystemCount counted;
 
-/// Never destroyed: tensors may outlive every other static object.
+/// Never destroyed, since tensors may outlive every other static object.
 detail::LargeBlocks& large_blocks() noexcept {
   static detail::LargeBlocks& instance = *new detail::LargeBlocks(counted);
   return instance;
@@ -65,26 +65,28 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-void* take_from_system(std::size_t bytes) noexcept {
+void* allocate_from_system(std::size_t bytes) noexcept {
   void* block = std::aligned_alloc(alignment, bytes);
-  if (block) counted.took(static_cast<std::int64_t>(bytes));
+  if (block) counted.add(static_cast<std::int64_t>(bytes));
   return block;
 }
 
 void return_to_system(void* block, std::size_t bytes) noexcept {
   std::free(block);
-  counted.gave_back(static_cast<std::int64_t>(bytes));
+  counted.remove(static_cast<std::int64_t>(bytes));
 }
 
 #if RILL_BYPASS_CACHE
 std::size_t whole_units(std::size_t bytes) noexcept {
   return (bytes + alignment - 1) / alignment * alignment;
 }
-void* take_large(std::size_t bytes) noexcept { return take_from_system(whole_units(bytes)); }
-void give_large(void* block, std::size_t bytes) noexcept { return_to_system(block, whole_units(bytes)); }
+void* allocate_large(std::size_t bytes) noexcept { return allocate_from_system(whole_units(bytes)); }
+void deallocate_large(void* block, std::size_t bytes) noexcept {
+  return_to_system(block, whole_units(bytes));
+}
 #else
-void* take_large(std::size_t bytes) noexcept { return large_blocks().take(bytes); }
-void give_large(void* block, std::size_t bytes) noexcept { large_blocks().give(block, bytes); }
+void* allocate_large(std::size_t bytes) noexcept { return large_blocks().allocate(bytes); }
+void deallocate_large(void* block, std::size_t bytes) noexcept { large_blocks().deallocate(block, bytes); }
 #endif
 
 class ThreadCache;
@@ -94,8 +96,8 @@ std::vector<ThreadCache*>& registry() noexcept {
   return instance;
 }
 
-/// All locks of this file. Blocks in the caches of threads that do not exist in a forked child are lost to it
-/// and count as cached.
+/// All locks of this file. After a fork, the caches of threads that the child does not have are lost to it
+/// and still count as cached.
 struct Locks {
   void lock() noexcept {
     registry_mutex.lock();
@@ -107,10 +109,9 @@ struct Locks {
   }
 };
 constinit Locks locks;
-[[maybe_unused]] const bool whole_over_forks = rill::detail::hold_over_forks<locks>();
+[[maybe_unused]] const bool fork_handlers_registered = rill::detail::lock_across_forks<locks>();
 
-/// The calling thread's free lists. Only the owner modifies them; `cached` is read by stats() from any
-/// thread.
+/// Free lists of one thread. Only the owner modifies them; stats() reads `cached` from any thread.
 class ThreadCache {
  public:
   ThreadCache() {
@@ -123,7 +124,7 @@ class ThreadCache {
     std::erase(registry(), this);
   }
 
-  void* take(SizeClass c) noexcept {
+  void* pop(SizeClass c) noexcept {
     FreeBlock* block = lists_[c.index];
     if (!block) return nullptr;
     lists_[c.index] = block->next;
@@ -131,15 +132,15 @@ class ThreadCache {
     return block;
   }
 
-  /// When the cache is full, returns the older half of each list to the system.
-  void give(void* block, SizeClass c) noexcept {
+  /// If the cache is full, returns the older half of each list to the system.
+  void push(void* block, SizeClass c) noexcept {
     if (cached() + static_cast<std::int64_t>(c.bytes) > thread_cache_limit) halve();
     lists_[c.index] = new (block) FreeBlock{lists_[c.index]};
     add(static_cast<std::int64_t>(c.bytes));
   }
 
   void drain() noexcept {
-    for (std::size_t i = 0; i < classes; ++i) cut(lists_[i], bytes_of(i));
+    for (std::size_t i = 0; i < classes; ++i) free_tail(lists_[i], bytes_of(i));
   }
 
   std::int64_t cached() const noexcept { return cached_.load(std::memory_order_relaxed); }
@@ -149,13 +150,13 @@ class ThreadCache {
     for (std::size_t i = 0; i < classes; ++i) {
       FreeBlock** middle = &lists_[i];
       for (FreeBlock* at = *middle; at; at = at->next ? at->next->next : nullptr) middle = &(*middle)->next;
-      cut(*middle, bytes_of(i));
+      free_tail(*middle, bytes_of(i));
     }
   }
-  /// Returns the blocks from `rest` on, which are the older ones, to the system.
-  void cut(FreeBlock*& rest, std::size_t bytes) noexcept {
-    while (FreeBlock* block = rest) {
-      rest = block->next;
+  /// Returns `tail` and the older blocks after it to the system.
+  void free_tail(FreeBlock*& tail, std::size_t bytes) noexcept {
+    while (FreeBlock* block = tail) {
+      tail = block->next;
       return_to_system(block, bytes);
       add(-static_cast<std::int64_t>(bytes));
     }
@@ -171,7 +172,7 @@ class ThreadCache {
   std::atomic<std::int64_t> cached_{0};
 };
 
-/// Null before the thread's first block and after the thread's end.
+/// Null before the thread's first allocation and after its caches are destroyed.
 thread_local ThreadCache* current = nullptr;
 thread_local bool ended = false;
 
@@ -191,36 +192,36 @@ struct ThreadCacheOwner {
 
 ThreadCache* thread_cache() noexcept { return current ? current : start_cache(); }
 
-/// A block from `take(bytes)`; throws if that returns null.
-[[gnu::noinline]] void* insist(void* (*take)(std::size_t), std::size_t bytes) {
-  void* block = take(bytes);
+/// Calls `allocate`, which returns null on failure; retries once after trim(), then throws.
+[[gnu::noinline]] void* allocate_or_throw(void* (*allocate)(std::size_t), std::size_t bytes) {
+  void* block = allocate(bytes);
   if (!block) {
     trim();
-    block = take(bytes);
+    block = allocate(bytes);
   }
   check(block != nullptr,
-        "memory: the system has no block of {} bytes ({} bytes are in use); use smaller sizes or batches",
-        bytes, counted.bytes());
+        "memory: cannot allocate {} bytes ({} bytes are in use); use smaller sizes or batches", bytes,
+        counted.bytes());
   return block;
 }
 
-[[gnu::noinline]] void* find_large(std::size_t bytes) {
-  check(bytes <= PTRDIFF_MAX - small_limit, "memory: a block of {} bytes cannot exist", bytes);
-  return insist(take_large, bytes);
+[[gnu::noinline]] void* large_block(std::size_t bytes) {
+  check(bytes <= PTRDIFF_MAX - small_limit, "memory: {} bytes exceed the address space", bytes);
+  return allocate_or_throw(allocate_large, bytes);
 }
 
-void* find_block(std::size_t bytes) {
-  if (bytes > small_limit) return find_large(bytes);
+void* uninitialised_block(std::size_t bytes) {
+  if (bytes > small_limit) return large_block(bytes);
   const SizeClass c = size_class(bytes);
   ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
-  void* block = cache ? cache->take(c) : nullptr;
-  return block ? block : insist(take_from_system, c.bytes);
+  void* block = cache ? cache->pop(c) : nullptr;
+  return block ? block : allocate_or_throw(allocate_from_system, c.bytes);
 }
 
 }  // namespace
 
 void* allocate(std::size_t bytes) {
-  void* block = find_block(bytes);
+  void* block = uninitialised_block(bytes);
 #ifndef NDEBUG
   std::memset(block, 0xff, bytes);  // reads as NaN
 #endif
@@ -229,10 +230,10 @@ void* allocate(std::size_t bytes) {
 
 void deallocate(void* block, std::size_t bytes) noexcept {
   if (!block) return;
-  if (bytes > small_limit) return give_large(block, bytes);
+  if (bytes > small_limit) return deallocate_large(block, bytes);
   const SizeClass c = size_class(bytes);
   ThreadCache* cache = RILL_BYPASS_CACHE ? nullptr : thread_cache();
-  cache ? cache->give(block, c) : return_to_system(block, c.bytes);
+  cache ? cache->push(block, c) : return_to_system(block, c.bytes);
 }
 
 Stats stats() noexcept {
@@ -249,7 +250,7 @@ void trim() noexcept {
   large_blocks().trim();
   if (current) current->drain();
 #if defined(__GLIBC__)
-  malloc_trim(0);  // otherwise the C library keeps small blocks
+  malloc_trim(0);  // otherwise glibc keeps the freed small blocks
 #endif
 }
 

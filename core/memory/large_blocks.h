@@ -1,4 +1,4 @@
-/// Large blocks from a reserved address range. Internal to rill::memory.
+/// Allocator of large blocks in reserved address ranges. Internal to rill::memory.
 #pragma once
 
 #include <atomic>
@@ -9,18 +9,18 @@
 
 namespace rill::memory::detail {
 
-/// Statistics of memory obtained from the system, including small blocks.
+/// Counts the memory obtained from the system, for small and large blocks.
 class SystemCount {
  public:
-  /// Records an allocation of `bytes`.
-  void took(std::int64_t bytes) noexcept {
+  /// Counts one allocation of `bytes`.
+  void add(std::int64_t bytes) noexcept {
     allocations_.fetch_add(1, std::memory_order_relaxed);
     const std::int64_t now = bytes_.fetch_add(bytes) + bytes;
     std::int64_t peak = peak_.load();
     while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
     }
   }
-  void gave_back(std::int64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void remove(std::int64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   std::int64_t bytes() const noexcept { return bytes_.load(); }
   std::int64_t peak() const noexcept { return peak_.load(); }
@@ -30,39 +30,38 @@ class SystemCount {
   std::atomic<std::int64_t> bytes_{0}, peak_{0}, allocations_{0};
 };
 
-/// Allocates whole pages from a reserved address range. Adjacent free blocks are merged, and an allocation
-/// takes the lowest addresses that fit; so blocks concentrate at the low end, and the memory held stays
-/// within a few per cent of the high-water mark in use (figures in docs/performance.md). This is
-/// address-ordered first fit: Wilson, Johnstone, Neely, Boles, "Dynamic Storage Allocation: A Survey and
-/// Critical Review", 1995.
+/// Allocates whole pages by address-ordered first fit in reserved address ranges; adjacent free extents
+/// coalesce. Blocks cluster at low addresses, so the memory held exceeds the high-water mark of live memory
+/// by only a few per cent (docs/performance.md). See Wilson, Johnstone, Neely, Boles, "Dynamic Storage
+/// Allocation: A Survey and Critical Review", 1995.
 ///
 /// Free memory above the limit is returned to the system, highest addresses first.
 class LargeBlocks {
  public:
-  /// Records memory from the system in `counted`. Addresses are reserved `range` bytes at a time, less if the
-  /// address space is limited, and never returned: trim an object before it goes out of use.
+  /// Records system memory in `counted`. Reserves `range` bytes of address space at a time (less if address
+  /// space is scarce) and never unmaps them; call trim() before destruction.
   explicit LargeBlocks(SystemCount& counted, std::int64_t range = std::int64_t{64} << 30);
 
-  /// A block of at least `bytes` > 0, or null if the system has none.
-  void* take(std::size_t bytes) noexcept;
-  /// Frees a block of `take(bytes)`.
-  void give(void* block, std::size_t bytes) noexcept;
+  /// A block of at least `bytes` > 0, or null if memory is exhausted.
+  void* allocate(std::size_t bytes) noexcept;
+  /// Frees a block returned by `allocate(bytes)`.
+  void deallocate(void* block, std::size_t bytes) noexcept;
 
   /// Returns all free memory to the system.
   void trim() noexcept;
-  /// Limit on the free bytes kept (default 4 GiB).
+  /// Limits the free bytes kept for reuse (default 4 GiB).
   void set_limit(std::int64_t bytes) noexcept;
-  /// Free bytes that have not been returned to the system.
+  /// Free bytes kept for reuse.
   std::int64_t cached() noexcept;
 
-  /// Block all other threads in between; for forks.
+  /// Block all changes by other threads, for forks.
   void lock() noexcept { mutex_.lock(); }
   void unlock() noexcept { mutex_.unlock(); }
 
  private:
   struct Extent {
     std::int64_t bytes;
-    bool resident;  // committed; non-resident memory must not be accessed
+    bool resident;  // backed by memory; otherwise the pages are inaccessible
   };
   using Free = std::map<char*, Extent>;  // by address; adjacent extents differ in `resident`
 
@@ -70,10 +69,10 @@ class LargeBlocks {
   Free::iterator first_fit(std::int64_t bytes) noexcept;
   static std::int64_t resident_bytes(Free::iterator at, std::int64_t bytes) noexcept;
   bool reserve(std::int64_t bytes) noexcept;
-  void cut(Free::iterator at, std::int64_t bytes) noexcept;
-  Free::iterator join(Free::iterator at) noexcept;
-  void keep_at_most(std::int64_t bytes) noexcept;
-  Free::iterator upper_part(Free::iterator at, std::int64_t bytes);
+  void remove_front(Free::iterator at, std::int64_t bytes) noexcept;
+  Free::iterator coalesce(Free::iterator at) noexcept;
+  void shrink_cache(std::int64_t bytes) noexcept;
+  Free::iterator split_upper(Free::iterator at, std::int64_t bytes);
 
   SystemCount& counted_;
   const std::int64_t page_, range_;

@@ -1,4 +1,4 @@
-/// Intrusive reference counting: one pointer, one count inside the object.
+/// Intrusive reference counting.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace rill {
 
-/// Base of the objects that a Ref may own. T provides `static void destroy(T*) noexcept`.
+/// Base class of reference-counted objects. A derived T provides `static void destroy(T*) noexcept`.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -17,7 +17,7 @@ class RefCounted {
   RefCounted& operator=(const RefCounted&) = delete;
 
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  /// True when the last reference has gone. The only owner needs no atomic read-modify-write.
+  /// Drops a reference; true if it was the last. A sole owner needs no atomic read-modify-write.
   bool release() const noexcept {
     if (refs_.load(std::memory_order_acquire) == 1) return true;
     return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
@@ -28,13 +28,13 @@ class RefCounted {
   mutable std::atomic<std::uint32_t> refs_{1};
 };
 
-/// Owns one reference to a T, or is null.
+/// A smart pointer that owns one reference to a T, or null.
 template <class T>
 class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) noexcept {}
-  /// Adopts the reference that a new object starts with.
+  /// Takes ownership of an existing reference, such as the initial one of a new object.
   static Ref adopt(T* object) noexcept {
     Ref r;
     r.object_ = object;
@@ -57,8 +57,8 @@ class Ref {
     if (object_ && object_->release()) T::destroy(object_);
   }
 
-  /// Releases ownership without decrementing: the caller must eventually pass it to adopt().
-  [[nodiscard]] T* let_go() noexcept { return std::exchange(object_, nullptr); }
+  /// Transfers the reference to the caller, who must pass it to adopt().
+  [[nodiscard]] T* release() noexcept { return std::exchange(object_, nullptr); }
 
   T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }

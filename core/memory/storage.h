@@ -1,5 +1,4 @@
-/// The bytes shared by one or more tensors: reference counted, with a version that every modification
-/// increments.
+/// The reference-counted memory of one or more tensors, with a version counter that every change bumps.
 #pragma once
 
 #include <atomic>
@@ -14,15 +13,15 @@
 
 namespace rill {
 
-/// Data derived from a storage's contents (a packed weight) and cached with it until they change.
+/// Data derived from the contents of a storage, such as a packed weight, and cached until they change.
 class StorageCache {
  public:
   virtual ~StorageCache() = default;
-  /// Called before the contents change; drops what was derived from them.
+  /// Invalidates the cached data; called before the contents change.
   virtual void drop() noexcept = 0;
 };
 
-/// Header and data in one block: the data start 64 bytes behind the header.
+/// Header of a block whose data follow it directly, aligned to 64 bytes.
 class alignas(64) Storage : public RefCounted {
  public:
   static Ref<Storage> create(std::size_t bytes) {
@@ -45,7 +44,7 @@ class alignas(64) Storage : public RefCounted {
     if (StorageCache* present = cache_.load(std::memory_order_acquire)) present->drop();
   }
 
-  /// The cached data, owned by the storage. Callers synchronize concurrent changes.
+  /// The cache, owned by the storage; null if none. Callers synchronise concurrent changes.
   std::atomic<StorageCache*>& cache() noexcept { return cache_; }
 
  private:

@@ -47,7 +47,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   check_mask("masked_fill", mask);
   check(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(),
         "masked_fill: the mask {} does not broadcast to {}", mask.shape(), x.shape());
-  check_holds("masked_fill", value, x.dtype());
+  check_representable("masked_fill", value, x.dtype());
   const Tensor y = empty(x.shape(), x.dtype());
   const Tensor filling = full({}, value, x.dtype());
   detail::pointwise(choose_loop(x.dtype()), &choose, {&mask, &filling, &x}, y);

@@ -85,7 +85,7 @@ bool may_overlap(const Tensor& to, const Tensor& from) noexcept {
 
 Tensor& Tensor::fill_(double value) {
   check_in_place("fill_", *this);
-  check_holds("fill_", value, dtype());
+  check_representable("fill_", value, dtype());
   visit(dtype(), [&]<class T>(Type<T>) {
     const T element = static_cast<T>(value);
     detail::pointwise(fill_loop<T>, &element, {}, changed(*this));

@@ -238,7 +238,7 @@ Tensor linear_cross_entropy(const Tensor& x, const StoredWeight& weight, const T
         {x, weight.array, bias},
         [kept = loss.take_kept(), out_first = weight.out_first](const Tensor& dy, Grads& d) mutable {
           const double factor = dy.item();
-          const bool again = d.keeps_graph();
+          const bool again = d.retains_graph();
           give_scaled(d[0], kept.x, factor, again);
           give_scaled(d[1], kept.weight, factor, again, kept.weight_transposed == out_first);
           give_scaled(d[2], kept.bias, factor, again);

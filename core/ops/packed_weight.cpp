@@ -12,7 +12,7 @@ namespace {
 
 /// Guards the lists of all storages while one is read or modified, but not while a matrix is packed.
 constinit std::mutex cache_mutex;
-[[maybe_unused]] const bool whole_over_forks = detail::hold_over_forks<cache_mutex>();
+[[maybe_unused]] const bool fork_handlers_registered = detail::lock_across_forks<cache_mutex>();
 
 /// The packed forms of the views of one storage, for its current contents.
 template <class T>

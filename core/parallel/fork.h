@@ -5,12 +5,12 @@
 
 namespace rill::detail {
 
-/// Makes every fork() acquire `lock` before and release it after. Otherwise the child, which has only the
-/// forking thread, might find it locked by a thread that no longer exists, and the guarded data inconsistent.
-/// Call it once, when the library is loaded, for an object of static storage. None of these locks may be
-/// acquired while another is held, since fork() acquires them in an unspecified order.
+/// Registers fork handlers that acquire `lock` before every fork() and release it afterwards in parent and
+/// child. Otherwise the child, which only has the forking thread, could inherit a lock held by a thread that
+/// does not exist there, and inconsistent data. Call once per lock of static storage, at library load. Such
+/// locks must not be nested, since the order in which fork() acquires them is unspecified.
 template <auto& lock>
-bool hold_over_forks() noexcept {
+bool lock_across_forks() noexcept {
   return pthread_atfork([] { lock.lock(); }, [] { lock.unlock(); }, [] { lock.unlock(); }) == 0;
 }
 

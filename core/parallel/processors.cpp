@@ -15,15 +15,15 @@
 namespace rill {
 namespace {
 
-// The smaller limit; 0 means none.
-int tighter(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+// The smaller of two limits; 0 means unlimited.
+int min_limit(int a, int b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 int processors_of(std::int64_t quota, std::int64_t period) {
   if (quota <= 0 || period <= 0) return 0;
   return static_cast<int>(std::min<std::int64_t>((quota + period - 1) / period, 1 << 20));
 }
 
-// cpu.max holds "max 100000" or "150000 100000".
+// cpu.max contains "max 100000" or "150000 100000".
 int unified_limit(const std::string& directory) {
   std::ifstream file(directory + "/cpu.max");
   std::int64_t quota = 0;
@@ -39,16 +39,16 @@ int legacy_limit(const std::string& directory) {
   return quota_file >> quota && period_file >> period ? processors_of(quota, period) : 0;
 }
 
-// A group is also limited by its ancestors. Inside a container the path may not exist below the mount, whose
-// root is then the group itself; the loop ends there in any case.
+// A cgroup is also limited by its ancestors, up to the mount point. In a container the path may not exist
+// below the mount point, which then is the cgroup itself.
 template <class Limit>
 int limit_of_path(const std::string& mount, std::string path, Limit limit_of) {
   int limit = 0;
   while (path.size() > 1) {
-    limit = tighter(limit, limit_of(mount + path));
+    limit = min_limit(limit, limit_of(mount + path));
     path.resize(path.rfind('/'));
   }
-  return tighter(limit, limit_of(mount));
+  return min_limit(limit, limit_of(mount));
 }
 
 bool lists_cpu(const std::string& controllers) {
@@ -72,10 +72,10 @@ int cgroup_processors(const std::string& root) {
     const std::string path = line.substr(second + 1);
     const std::string mount = root + "/sys/fs/cgroup";
     if (controllers.empty()) {
-      limit = tighter(limit, limit_of_path(mount, path, unified_limit));
+      limit = min_limit(limit, limit_of_path(mount, path, unified_limit));
     } else if (lists_cpu(controllers)) {
-      limit = tighter(limit, limit_of_path(mount + "/cpu", path, legacy_limit));
-      limit = tighter(limit, limit_of_path(mount + "/" + controllers, path, legacy_limit));
+      limit = min_limit(limit, limit_of_path(mount + "/cpu", path, legacy_limit));
+      limit = min_limit(limit, limit_of_path(mount + "/" + controllers, path, legacy_limit));
     }
   }
   return limit;
@@ -86,10 +86,10 @@ int usable_processors() {
 #if defined(__linux__)
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  // Fails on machines with more than 1024 processors, where the count above is used.
+  // Fails on machines with more than 1024 processors; hardware_concurrency() is used then.
   if (sched_getaffinity(0, sizeof(mask), &mask) == 0) count = CPU_COUNT(&mask);
 #endif
-  return std::max(1, tighter(count, cgroup_processors()));
+  return std::max(1, min_limit(count, cgroup_processors()));
 }
 
 }  // namespace rill

@@ -1,15 +1,15 @@
-/// The number of processors available to this process.
+/// Number of processors available to this process. Internal.
 #pragma once
 
 #include <string>
 
 namespace rill {
 
-/// Processors in the affinity mask, within the quota of the control group; at least 1.
+/// Number of processors in the affinity mask, limited by the cgroup quota; at least 1.
 int usable_processors();
 
-/// Processors that the control groups of this process (version 1 or 2) grant, rounded up; 0 without a limit.
-/// `root` is put before /proc and /sys.
+/// The cgroup (v1 or v2) quota of this process in processors, rounded up; 0 if unlimited. `root` is prepended
+/// to /proc and /sys.
 int cgroup_processors(const std::string& root = "");
 
 }  // namespace rill

@@ -28,7 +28,7 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::uint64_t flush_bits = 0x8040;   // MXCSR: flush to zero, denormals are zero
-constexpr std::uint64_t status_bits = 0x003f;  // exception flags, not settings
+constexpr std::uint64_t status_bits = 0x003f;  // sticky exception flags, not settings
 std::uint64_t read_float_mode() noexcept { return _mm_getcsr(); }
 void write_float_mode(std::uint64_t mode) noexcept { _mm_setcsr(static_cast<unsigned>(mode)); }
 void relax() noexcept { _mm_pause(); }
@@ -50,16 +50,16 @@ void write_float_mode(std::uint64_t) noexcept {}
 void relax() noexcept {}
 #endif
 
-void take_float_mode(std::uint64_t mode) noexcept {
-  const std::uint64_t own = read_float_mode();
-  if ((own ^ mode) & ~status_bits) write_float_mode((mode & ~status_bits) | (own & status_bits));
+void set_float_mode(std::uint64_t mode) noexcept {
+  const std::uint64_t current = read_float_mode();
+  if ((current ^ mode) & ~status_bits) write_float_mode((mode & ~status_bits) | (current & status_bits));
 }
 
 // --- number of threads
 
 constexpr int max_threads = 1024;
 
-std::atomic<int> wanted_threads{0};  // 0 until first read or set
+std::atomic<int> requested_threads{0};  // 0 until num_threads() or set_num_threads() is called
 
 std::optional<int> environment_threads(const char* name) {
   const char* text = std::getenv(name);
@@ -75,7 +75,7 @@ std::optional<int> environment_threads(const char* name) {
 
 constexpr std::chrono::microseconds spin_time{50};
 
-// Polls until done() or for spin_time; returns whether done().
+// Polls done() for at most spin_time; returns its last result.
 template <class Done>
 bool spin_until(Done done) noexcept {
   const auto end = std::chrono::steady_clock::now() + spin_time;
@@ -88,7 +88,7 @@ bool spin_until(Done done) noexcept {
   return done();
 }
 
-// Whether this thread is executing a region; a nested parallel_for then runs on it alone.
+// Whether this thread is executing a parallel region; a nested parallel_for runs serially.
 constinit thread_local bool in_region = false;
 
 // One parallel_for: threads claim chunks by incrementing `next`.
@@ -98,8 +98,8 @@ struct Job {
   std::int64_t n;
   std::int64_t chunk_size;
   std::int64_t chunks;
-  std::uint64_t float_mode;          // of the calling thread, as are
-  detail::ThreadModes thread_modes;  // the modes of autograd
+  std::uint64_t float_mode;          // of the calling thread
+  detail::ThreadModes thread_modes;  // of the calling thread
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // of the chunk that set `failed`
@@ -118,15 +118,15 @@ struct Job {
   }
 
   void adopt_modes() const noexcept {
-    take_float_mode(float_mode);
+    set_float_mode(float_mode);
     detail::thread_modes = {.recording = thread_modes.recording, .anomaly = thread_modes.anomaly};
   }
 };
 
-// Signals sent to the process are meant for the program's own threads. Synchronous signals must be delivered
-// to the thread that raises them, or the kernel kills the process without calling a handler; SIGPROF is used
-// by sampling profilers.
-sigset_t signals_for_others() noexcept {
+// Signals that workers block, so that signals sent to the process reach the program's own threads.
+// Synchronous signals stay unblocked, since the kernel kills the process if one is blocked; profilers sample
+// by SIGPROF.
+sigset_t blocked_signals() noexcept {
   sigset_t signals;
   sigfillset(&signals);
   for (const int raised : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
@@ -135,20 +135,20 @@ sigset_t signals_for_others() noexcept {
   return signals;
 }
 
-// The worker threads, which assist the calling thread. The caller of a region publishes a job, opens the
-// gate, works itself, closes the gate and waits for the workers inside: a worker that wakes up later finds
-// the gate closed and is not waited for.
+// The worker threads. The thread that runs a region publishes a job, opens the gate, runs chunks itself,
+// closes the gate and waits for the workers inside. A worker that has not woken up by then finds the gate
+// closed and is not waited for.
 class Team {
  public:
   explicit Team(int size) : size_(size) {
-    const sigset_t blocked = signals_for_others();
+    const sigset_t blocked = blocked_signals();
     sigset_t previous;
     pthread_sigmask(SIG_BLOCK, &blocked, &previous);
     try {
       workers_.reserve(static_cast<std::size_t>(size) - 1);
       while (std::ssize(workers_) < size - 1) workers_.emplace_back([this] { work(); });
     } catch (const std::exception&) {
-      // The system has no more threads or memory for them; those that started do all the work.
+      // The system cannot start more threads; continue with those that have started.
     }
     pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   }
@@ -163,12 +163,12 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // The requested size, including the calling thread; fewer may have started.
+  // The requested size, including the calling thread; fewer workers may have started.
   int size() const noexcept { return size_; }
 
   void run(Job& job) noexcept {
     job_ = &job;
-    // The count is 0 and the gate closed, so this is the next epoch, open.
+    // The count is 0 and the gate closed, so this opens the gate in the next epoch.
     gate_.fetch_add(one_epoch | open);
     const auto helpers = std::min<std::int64_t>(job.chunks - 1, std::ssize(workers_));
     if (helpers == std::ssize(workers_)) {
@@ -178,10 +178,10 @@ class Team {
     }
     job.run_chunks();
     gate_.fetch_and(~open);
-    wait_until_left();
+    wait_until_empty();
   }
 
-  // In a forked child: the workers do not exist, so none is inside.
+  // In the child of a fork: the workers do not exist, so none is inside.
   void abandon() noexcept { gate_.fetch_and(~count_mask); }
 
  private:
@@ -226,20 +226,20 @@ class Team {
   }
 
   void leave() noexcept {
-    const std::uint32_t before = gate_.fetch_sub(1);
-    if ((before & open) == 0 && (before & count_mask) == 1) {
+    const std::uint32_t previous = gate_.fetch_sub(1);
+    if ((previous & open) == 0 && (previous & count_mask) == 1) {
       departures_.fetch_add(1);
       departures_.notify_one();
     }
   }
 
-  void wait_until_left() noexcept {
-    const auto left = [this] { return (gate_.load() & count_mask) == 0; };
-    if (left() || spin_until(left)) return;
+  void wait_until_empty() noexcept {
+    const auto empty = [this] { return (gate_.load() & count_mask) == 0; };
+    if (empty() || spin_until(empty)) return;
     for (;;) {
-      const std::uint32_t before = departures_.load();
-      if (left()) return;
-      departures_.wait(before);
+      const std::uint32_t seen = departures_.load();
+      if (empty()) return;
+      departures_.wait(seen);
     }
   }
 
@@ -251,10 +251,11 @@ class Team {
   alignas(64) std::atomic<std::uint32_t> departures_{0};
 };
 
-// The thread that sets `team_taken` owns `team`. Another thread that starts a region meanwhile runs it alone.
+// The thread that sets `team_taken` owns `team`. Another thread that starts a region meanwhile runs it
+// serially.
 constinit std::atomic<bool> team_taken{false};
 constinit Team* team = nullptr;
-// In a forked child, the parent's team: its workers do not exist here, so it can be neither run nor
+// In the child of a fork, the parent's team: its workers do not exist, so it can neither run nor be
 // destroyed.
 constinit Team* abandoned_team = nullptr;
 
@@ -268,25 +269,25 @@ void after_fork_in_child() noexcept {
 }
 [[maybe_unused]] const int forks_handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
 
-// Resizes `team` to `size` threads; the caller owns it.
-void fit_team(int size) {
+// Resizes `team`, which the caller must own.
+void resize_team(int size) {
   if (team != nullptr && team->size() == size) return;
   delete team;
   team = nullptr;
   team = new Team(size);
 }
 
-// Stops the workers at exit. Regions in later destructors find the team taken and run on their own thread, as
-// they do if exit is called while another thread is in a region.
-struct TeamEnd {
-  ~TeamEnd() {
+// Joins the workers at exit. `team_taken` stays set, so regions started by later destructors run serially. If
+// exit() is called while another thread is in a region, the team is left alone.
+struct TeamShutdown {
+  ~TeamShutdown() {
     if (in_region || team_taken.exchange(true)) return;
     delete team;
     team = nullptr;
   }
-} team_end;
+} team_shutdown;
 
-// State of a thread while it runs a region.
+// Ownership of the team by a thread that runs a region, if the team is free.
 class RegionOwner {
  public:
   RegionOwner() noexcept : owns_(!team_taken.exchange(true)) { in_region = owns_; }
@@ -307,18 +308,18 @@ class RegionOwner {
 }  // namespace
 
 int num_threads() {
-  const int n = wanted_threads.load(std::memory_order_relaxed);
+  const int n = requested_threads.load(std::memory_order_relaxed);
   if (n > 0) [[likely]]
     return n;
   const int first = detail::initial_threads();
   int none = 0;
-  wanted_threads.compare_exchange_strong(none, first);
-  return wanted_threads.load();
+  requested_threads.compare_exchange_strong(none, first);
+  return requested_threads.load();
 }
 
 void set_num_threads(int n) {
   check(n >= 1 && n <= max_threads, "set_num_threads: {} is outside 1..{}", n, max_threads);
-  wanted_threads.store(n);
+  requested_threads.store(n);
 }
 
 namespace detail {
@@ -327,11 +328,11 @@ constinit thread_local ThreadModes thread_modes;
 
 int initial_threads() {
   if (const auto n = environment_threads("RILL_NUM_THREADS")) {
-    check(*n > 0, "num_threads: RILL_NUM_THREADS is '{}'; set it to a number from 1 to {}",
+    check(*n > 0, "num_threads: RILL_NUM_THREADS is '{}'; set it to an integer from 1 to {}",
           std::getenv("RILL_NUM_THREADS"), max_threads);
     return *n;
   }
-  // OpenMP's variable may also contain a list for nested regions, which rill ignores.
+  // OMP_NUM_THREADS may also be a list for nested regions, which is ignored.
   if (const auto n = environment_threads("OMP_NUM_THREADS"); n && *n > 0) return *n;
   return std::min(usable_processors(), max_threads);
 }
@@ -340,7 +341,7 @@ bool may_fork() { return !in_region && num_threads() > 1; }
 
 void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* context) {
   const int threads = num_threads();
-  // A few chunks per thread even out the load; bounds on cache lines avoid false sharing.
+  // A few chunks per thread balance the load; bounds on cache lines avoid false sharing.
   const std::int64_t max_chunks = std::int64_t{4} * threads;
   std::int64_t chunk_size = std::max({grain, (n - 1) / max_chunks + 1, std::int64_t{1}});
   if (chunk_size >= 1024) chunk_size = (chunk_size + 63) / 64 * 64;
@@ -348,7 +349,7 @@ void run_parallel(std::int64_t n, std::int64_t grain, ParallelBody body, void* c
 
   RegionOwner owner;
   if (!owner.owns() || chunks == 1) return body(context, 0, n);
-  fit_team(threads);
+  resize_team(threads);
   Job job{.body = body,
           .context = context,
           .n = n,
@@ -369,8 +370,8 @@ FlushDenormals::FlushDenormals() noexcept : saved_(read_float_mode()) {
 
 FlushDenormals::~FlushDenormals() {
   const std::uint64_t now = read_float_mode();
-  const std::uint64_t before = (now & ~flush_bits) | (saved_ & flush_bits);
-  if (now != before) write_float_mode(before);
+  const std::uint64_t restored = (now & ~flush_bits) | (saved_ & flush_bits);
+  if (now != restored) write_float_mode(restored);
 }
 
 }  // namespace rill

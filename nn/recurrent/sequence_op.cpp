@@ -219,7 +219,7 @@ void input_gradients(const SequenceRows& rows, std::span<const KeptDirection> ke
 void sequence_gradients(const Unit& unit, const SequenceRows& rows, const SequenceSizes& s, const Tensor& x,
                         std::vector<KeptDirection> kept, Outputs dy, Grads& d) {
   const FlushDenormals flush;
-  if (d.keeps_graph()) {
+  if (d.retains_graph()) {
     for (KeptDirection& k : kept) k.gates = k.gates.clone();
   }
   StatePair dstates;

@@ -204,7 +204,7 @@ void decoder_backward(DecoderKept& kept, Outputs dy, Grads& d) {
   const DecoderSizes& s = kept.sizes;
   const DType dtype = kept.queries.dtype();
   const GateGradients activations = kept.gates;
-  if (d.keeps_graph()) kept.gates = kept.gates.clone();
+  if (d.retains_graph()) kept.gates = kept.gates.clone();
   if (kept.unit.has_inner()) kept.gates.candidate = empty({kept.rows.count(), s.hidden}, dtype);
   DecoderGradients g(kept, static_cast<bool>(d[input_keys]), static_cast<bool>(d[input_values]));
   const auto last_gradient = [&](int output) {
@@ -215,7 +215,7 @@ void decoder_backward(DecoderKept& kept, Outputs dy, Grads& d) {
   g.dh = last_gradient(2);
   if (kept.unit.states == 2) g.dc = last_gradient(3);
   visit_floating("decoder", dtype, [&]<class T>(Type<T>) { run_backward<T>(kept, dy, g); });
-  if (!d.keeps_graph()) kept.queries = kept.c = Tensor();
+  if (!d.retains_graph()) kept.queries = kept.c = Tensor();
   if (auto to = d[input_h]) to.give(kept.rows.by_batch_index(g.dh));
   if (auto to = d[input_c]) to.give(kept.rows.by_batch_index(g.dc));
   if (auto to = d[input_attention]) matmul_into_rows(to.slot(), 0, g.h.t(), g.query);
@@ -224,9 +224,9 @@ void decoder_backward(DecoderKept& kept, Outputs dy, Grads& d) {
   if (auto to = d[input_keys]) to.give(g.keys);
   if (auto to = d[input_values]) to.give(g.values);
   weight_gradients(kept.unit, kept.gates, g.h, input_ih, d);
-  if (!d.keeps_graph()) kept.gates.q = kept.gates.candidate = Tensor();
+  if (!d.retains_graph()) kept.gates.q = kept.gates.candidate = Tensor();
   input_gradients(kept, g, dy[0], d);
-  if (d.keeps_graph()) kept.gates = activations;
+  if (d.retains_graph()) kept.gates = activations;
 }
 
 }  // namespace rill::nn::detail

@@ -170,7 +170,7 @@ TEST_CASE("Rng: below is unbiased, even where n does not divide 2^64") {
   for (int i = 0; i < n; ++i) low += rng.below(3 * third) < third;
   CHECK(deviations(low, n, 1.0 / 3) < 5);
   CHECK(rng.below(1) == 0);
-  CHECK_THROWS_WITH_AS(rng.below(0), "Rng::below: there is no number below 0; n must be at least 1", Error);
+  CHECK_THROWS_WITH_AS(rng.below(0), "Rng::below: n is 0; it must be at least 1", Error);
 }
 
 TEST_CASE("Rng: bernoulli is true with probability p, never for 0, always for 1") {

@@ -92,8 +92,8 @@ TEST_CASE("optim: a mismatched state is rejected as a whole, and the error lists
   bad[0].second = zeros({1});
   CHECK_THROWS_WITH_AS(
       adam.load_state(bad),
-      "Adam: the state does not fit; 'lr' is float32 [1], wanted float64 [1]; 'w.exp_avg' is float32 [3, "
-      "2], wanted float32 [2, 3]; missing 'w.exp_avg_sq'; unexpected 'v.exp_avg_sq'; nothing was changed",
+      "Adam: the state does not fit; 'lr' is float32 [1], expected float64 [1]; 'w.exp_avg' is float32 [3, "
+      "2], expected float32 [2, 3]; missing 'w.exp_avg_sq'; unexpected 'v.exp_avg_sq'; nothing was changed",
       Error);
   bad = copied(good);
   bad[2].second = tensor({std::int64_t{-1}}, Shape{});

@@ -46,7 +46,7 @@ TEST_CASE("autograd: consumers run before producers in a diamond of unequal arms
 TEST_CASE("autograd: a second backward throws unless the first kept the graph") {
   Tensor x = leaf({1});
   Tensor y = rill::sum(rill::exp(x));
-  rill::backward(y, {.keep = true});
+  rill::backward(y, {.retain_graph = true});
   rill::backward(y);
   CHECK(x.grad().item() == doctest::Approx(2 * std::exp(1.0)));
   CHECK_THROWS_WITH(y.backward(), doctest::Contains("was freed by an earlier backward"));
@@ -85,7 +85,7 @@ TEST_CASE("autograd: backward throws if a saved tensor was changed in place") {
   factor.fill_(0);
   CHECK_THROWS_WITH(
       y.backward(),
-      "mul: a tensor kept for the gradient was changed in place since (version 0, now 1); clone it first");
+      "mul: a tensor saved for backward was changed in place (saved at version 0, now 1); clone it first");
   CHECK_FALSE(x.grad().defined());
 }
 
@@ -130,8 +130,7 @@ TEST_CASE("autograd: a gradient of the wrong shape from an op is an error") {
   Tensor x = leaf({1, 2});
   Tensor y = rill::record("narrowed", rill::ones({1}, rill::float64), {x},
                           [](const Tensor& dy, rill::Grads& d) { d[0].give(dy); });
-  CHECK_THROWS_WITH(y.backward(),
-                    doctest::Contains("a gradient of float64 [1] was given for an input of float64 [2]"));
+  CHECK_THROWS_WITH(y.backward(), doctest::Contains("the gradient of an input float64 [2] is float64 [1]"));
 }
 
 TEST_CASE("autograd: an input index out of range in a backward function is an error") {
@@ -142,8 +141,8 @@ TEST_CASE("autograd: an input index out of range in a backward function is an er
     });
     rill::sum(y).backward();
   };
-  CHECK_THROWS_WITH(run(5), "mine: the gradient of input 5 was asked for, of 1");
-  CHECK_THROWS_WITH(run(-1), "mine: the gradient of input -1 was asked for, of 1");
+  CHECK_THROWS_WITH(run(5), "mine: input 5 is out of range; the number of inputs is 1");
+  CHECK_THROWS_WITH(run(-1), "mine: input -1 is out of range; the number of inputs is 1");
 }
 
 TEST_CASE("autograd: an op with two outputs receives the gradients that exist") {
@@ -164,7 +163,7 @@ TEST_CASE("autograd: anomaly mode names the op whose result or gradient is not f
   Tensor x = leaf({0.0});
   {
     const rill::DetectAnomaly anomaly;
-    CHECK_THROWS_WITH(rill::log(x - 1.0), "log: the result of shape [1] has a NaN");
+    CHECK_THROWS_WITH(rill::log(x - 1.0), "log: the result of shape [1] contains NaN");
     Tensor y = rill::sum(rill::sqrt(x));
     CHECK_THROWS_WITH(y.backward(), doctest::Contains("sqrt: the gradient of input 0"));
   }
@@ -187,8 +186,8 @@ TEST_CASE("autograd: anomaly mode accepts infinite results") {
   CHECK(x.grad().to_vector() == std::vector<double>{0, 0});
   CHECK(rill::log(x * 0.0).to_vector() == std::vector<double>(2, -HUGE_VAL));
   CHECK_THROWS_WITH(rill::sum(rill::log(x * 0.0)).backward(),
-                    "log: the gradient of input 0 of shape [2] has a value that is not finite");
-  CHECK_THROWS_WITH(rill::log(-x), "log: the result of shape [2] has a NaN");
+                    "log: the gradient of input 0 of shape [2] has a non-finite value");
+  CHECK_THROWS_WITH(rill::log(-x), "log: the result of shape [2] contains NaN");
 }
 
 TEST_CASE("autograd: a backward function whose copy throws leaks no node") {
@@ -226,7 +225,7 @@ TEST_CASE("autograd: a failed backward frees the graph unless it is kept") {
 
   fails = true;
   const Tensor kept = twice();
-  const auto run = [&] { rill::backward(std::span(&kept, 1), std::span(&g, 1), {.keep = true}); };
+  const auto run = [&] { rill::backward(std::span(&kept, 1), std::span(&g, 1), {.retain_graph = true}); };
   CHECK_THROWS_WITH(run(), "not yet");
   fails = false;
   run();
@@ -238,9 +237,8 @@ TEST_CASE("autograd: a failed backward frees the graph unless it is kept") {
 TEST_CASE("autograd: recording a tensor that already has a gradient is an error") {
   Tensor x = leaf({1});
   const auto nothing = [](const Tensor&, rill::Grads&) {};
-  CHECK_THROWS_WITH(
-      rill::record("identity", x, {x}, nothing),
-      "identity: a result of shape [1] is a tensor that has a gradient already; record a new one");
+  CHECK_THROWS_WITH(rill::record("identity", x, {x}, nothing),
+                    "identity: the result of shape [1] already requires grad; record a new tensor");
   Tensor y = x * 2.0;
   CHECK_THROWS_AS(rill::record("again", y, {x}, nothing), rill::Error);
   CHECK(x.is_leaf());
@@ -310,7 +308,7 @@ TEST_CASE("autograd: in-place gradients never modify a tensor that is held elsew
   Tensor y = rill::exp(x * 2.0);
   y.register_hook([&](const Tensor& dy) { return kept = dy, Tensor(); });
   Tensor z = y * 3.0;
-  rill::backward(z, {.keep = true});
+  rill::backward(z, {.retain_graph = true});
   CHECK(kept.item() == 3);
   CHECK(x.grad().item() == doctest::Approx(6 * std::exp(1.0)));
   z.backward();
@@ -351,11 +349,10 @@ TEST_CASE("gradcheck: wrong gradients, float32 inputs and nondeterministic funct
   CHECK(rill::gradcheck(identity, {x}).elements == 6);
   CHECK_THROWS_WITH(rill::gradcheck(identity, {x.detach().to(rill::float32).set_requires_grad()}),
                     doctest::Contains("input 0 is float32"));
-  CHECK_THROWS_WITH(rill::gradcheck(identity, {x.detach()}), doctest::Contains("no input wants a gradient"));
+  CHECK_THROWS_WITH(rill::gradcheck(identity, {x.detach()}), doctest::Contains("no input requires grad"));
   double drift = 0;
   const auto nondeterministic = [&](const std::vector<Tensor>& in) {
     return std::vector{in[0] * (drift += 1)};
   };
-  CHECK_THROWS_WITH(rill::gradcheck(nondeterministic, {x}),
-                    doctest::Contains("different results for the same inputs"));
+  CHECK_THROWS_WITH(rill::gradcheck(nondeterministic, {x}), doctest::Contains("not deterministic"));
 }

@@ -46,7 +46,7 @@ TEST_CASE("hooks: the first hook of a leaf, registered during a pass, runs from 
     return Tensor();
   });
   const auto loss = [&] { return rill::sum(rill::exp(y * 0.0) * b + y); };
-  rill::backward(loss(), {.keep = true});
+  rill::backward(loss(), {.retain_graph = true});
   CHECK(b.grad().item() == 1);
   CHECK(a.grad().item() == 2);
   rill::backward(loss());
@@ -81,7 +81,7 @@ TEST_CASE("hooks: hooks registered by the hook of another tensor run from the ne
     for (const Tensor& t : {x, y, z}) t.register_hook(count(late));
     return Tensor();
   });
-  rill::backward(z, {.keep = true});
+  rill::backward(z, {.retain_graph = true});
   CHECK(early == 2);
   CHECK(late == 0);
   rill::backward(z);
@@ -123,7 +123,7 @@ TEST_CASE(
   rill::sum(y).backward();
   CHECK_THROWS_WITH(y.register_hook([](const Tensor& g) { return g; }),
                     "register_hook: the graph of 'exp' was freed by an earlier backward; register before "
-                    "it, or pass {.keep = true} there");
+                    "it, or pass {.retain_graph = true} to it");
 }
 
 TEST_CASE("hooks: a hook that captures the data of its leaf is freed with the leaf") {
@@ -145,7 +145,7 @@ TEST_CASE("hooks: running backward on the graph that called the hook is an error
     return Tensor();
   });
   CHECK_THROWS_WITH(z.backward(),
-                    "backward: 'exp' is running; neither its hooks nor its backward function may run it");
+                    "backward: 'exp' is running; its hooks and its backward function must not run it again");
 }
 
 TEST_CASE("hooks: modifying the gradient in place is an error, since it may be shared") {
@@ -169,8 +169,8 @@ TEST_CASE("hooks: a kept graph can run again after a hook throws") {
     return {};
   });
   const Tensor loss = rill::sum(y);
-  CHECK_THROWS_WITH(rill::backward(loss, {.keep = true}), "not now");
+  CHECK_THROWS_WITH(rill::backward(loss, {.retain_graph = true}), "not now");
   fails = false;
-  rill::backward(loss, {.keep = true});
+  rill::backward(loss, {.retain_graph = true});
   CHECK(x.grad().to_vector() == std::vector<double>{3, 3});
 }

@@ -115,7 +115,7 @@ TEST_CASE("checkpoint: a mismatched state is rejected as a whole, and the error 
   check_rejects(bad, "rng: rng: the state does not fit; 'state' is undefined");
   bad = good;
   bad.push_back(good.front());
-  check_rejects(bad, "comes twice");
+  check_rejects(bad, "duplicate");
   bad = good;
   bad[index("schedule/last_epoch")].second = tensor({std::int64_t{-1}}, Shape{});
   check_rejects(bad, "'last_epoch' of the state is -1");
@@ -123,7 +123,7 @@ TEST_CASE("checkpoint: a mismatched state is rejected as a whole, and the error 
   bad[index("optimizer/skipped_steps")].second = tensor({std::int64_t{-1}}, Shape{});
   check_rejects(bad, "'skipped_steps' of the state is -1");
   check_rejects({}, "missing");
-  check_rejects({}, "nothing was changed; add the objects that were saved, by the same names");
+  check_rejects({}, "nothing was changed; add the same objects as when saving, under the same names");
   run.checkpoint.load_state(good);
   CHECK(run.bytes() == other.bytes());
 }
@@ -136,8 +136,7 @@ TEST_CASE("checkpoint: errors name the file, and section names are unique") {
   std::filesystem::remove(file);
   CHECK_THROWS_WITH_AS(run.checkpoint.load(file), doctest::Contains(file.c_str()), Error);
   std::int64_t counter = 0;
-  CHECK_THROWS_WITH_AS(run.checkpoint.add("step", counter), "checkpoint: the name 'step' is given twice",
-                       Error);
+  CHECK_THROWS_WITH_AS(run.checkpoint.add("step", counter), "checkpoint: duplicate name 'step'", Error);
   CHECK_THROWS_AS(run.checkpoint.add("a/b", counter), Error);
   CHECK_THROWS_AS(run.checkpoint.add("", counter), Error);
 }

@@ -28,8 +28,8 @@ struct Blocks {
   explicit Blocks(std::int64_t range = 256 * mib) : blocks(counted, range) {}
   ~Blocks() { blocks.trim(); }
 
-  char* take(std::size_t n) { return static_cast<char*>(blocks.take(n * mib)); }
-  void give(char* block, std::size_t n) { blocks.give(block, n * mib); }
+  char* take(std::size_t n) { return static_cast<char*>(blocks.allocate(n * mib)); }
+  void give(char* block, std::size_t n) { blocks.deallocate(block, n * mib); }
   std::int64_t held() const { return counted.bytes(); }
 
   SystemCount counted;
@@ -97,12 +97,12 @@ TEST_CASE("large blocks: the lowest free block that is long enough is taken") {
 TEST_CASE("large blocks: sizes are rounded up to whole pages") {
   Blocks pool;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  char* first = static_cast<char*>(pool.blocks.take(70 * page + 1));
-  CHECK(pool.blocks.take(70 * page) == first + 71 * page);
+  char* first = static_cast<char*>(pool.blocks.allocate(70 * page + 1));
+  CHECK(pool.blocks.allocate(70 * page) == first + 71 * page);
   CHECK(pool.held() == static_cast<std::int64_t>(141 * page));
-  pool.blocks.give(first, 70 * page + 1);
+  pool.blocks.deallocate(first, 70 * page + 1);
   CHECK(pool.blocks.cached() == static_cast<std::int64_t>(71 * page));
-  CHECK(pool.blocks.take(71 * page) == first);
+  CHECK(pool.blocks.allocate(71 * page) == first);
 }
 
 TEST_CASE("large blocks: a free block that is too short is extended") {
@@ -204,7 +204,7 @@ TEST_CASE("large blocks: a request beyond the memory of the system changes nothi
   Blocks pool;
   char* before = pool.take(1);
   const std::int64_t reserved = reserved_bytes();
-  for (std::size_t size : sizes) CHECK(pool.blocks.take(size) == nullptr);
+  for (std::size_t size : sizes) CHECK(pool.blocks.allocate(size) == nullptr);
   CHECK(reserved_bytes() - reserved < std::int64_t{1} << 40);
   CHECK(pool.held() == 1 * mib);
   CHECK(pool.take(1) == before + mib);
@@ -222,15 +222,15 @@ TEST_CASE("large blocks: concurrent threads take and give") {
         auto& [block, size] = blocks[random() % blocks.size()];
         if (block) {
           wrong[t] += block[0] != static_cast<char>(t) || block[size - 1] != static_cast<char>(t);
-          pool.blocks.give(block, size);
+          pool.blocks.deallocate(block, size);
         }
         size = 1 + random() % (mib / 4);
-        block = static_cast<char*>(pool.blocks.take(size));
+        block = static_cast<char*>(pool.blocks.allocate(size));
         block[0] = block[size - 1] = static_cast<char>(t);
         if (i % 1000 == 999) pool.blocks.trim();
       }
       for (const auto& [block, size] : blocks) {
-        if (block) pool.blocks.give(block, size);
+        if (block) pool.blocks.deallocate(block, size);
       }
     });
   }

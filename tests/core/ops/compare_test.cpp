@@ -99,7 +99,8 @@ TEST_CASE("masked_fill: fills where the mask, broadcast to x, is true") {
   CHECK(rill::sum(rill::masked_fill(large, rill::eq(large, 0), 1)).item() == 60'000);
   const Tensor n = rill::tensor<std::int64_t>({5, 6});
   CHECK(rill::masked_fill(n, rill::gt(n, 5), 0).to_vector() == Values{5, 0});
-  CHECK_THROWS_WITH(rill::masked_fill(n, rill::gt(n, 5), 0.5), "masked_fill: 0.5 is no value of int64");
+  CHECK_THROWS_WITH(rill::masked_fill(n, rill::gt(n, 5), 0.5),
+                    "masked_fill: 0.5 is not representable as int64");
   CHECK_THROWS_WITH(rill::masked_fill(counting({3}), rill::tensor(Flags{true, false}, {2, 1}), 0),
                     "masked_fill: the mask [2, 1] does not broadcast to [3]");
 }

@@ -323,7 +323,7 @@ TEST_CASE("linear_cross_entropy: the same bits for any number of threads, and a 
     Tensor weight = random({3000, 64}, 2, rill::float32).set_requires_grad();
     Tensor bias = random({3000}, 3, rill::float32).set_requires_grad();
     const Tensor y = rill::linear_cross_entropy(x, weight, bias, random_classes(300, 3000, 4)) * 0.5;
-    rill::backward(y, {.keep = true});
+    rill::backward(y, {.retain_graph = true});
     const Values once = weight.grad().to_vector();
     rill::backward(y);
     const Values twice = weight.grad().to_vector();

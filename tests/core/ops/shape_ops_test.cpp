@@ -80,15 +80,15 @@ TEST_CASE("shapes: sums and products of sizes beyond 2^63 - 1 are errors") {
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   const Tensor x = rill::zeros({1}).expand({huge});
   CHECK_THROWS_WITH_AS(rill::cat({x, x, x}),
-                       "cat: sizes 4611686018427387904 + 4611686018427387904 are more than 2^63 - 1",
+                       "cat: the size 4611686018427387904 + 4611686018427387904 exceeds 2^63 - 1",
                        rill::Error);
   CHECK_THROWS_WITH_AS(rill::split(x, {huge, huge, huge}),
-                       "split: sizes 4611686018427387904 + 4611686018427387904 are more than 2^63 - 1",
+                       "split: the size 4611686018427387904 + 4611686018427387904 exceeds 2^63 - 1",
                        rill::Error);
-  CHECK_THROWS_WITH_AS(rill::repeat(x, {4}), "repeat: sizes 4611686018427387904 x 4 are more than 2^63 - 1",
+  CHECK_THROWS_WITH_AS(rill::repeat(x, {4}), "repeat: the size 4611686018427387904 x 4 exceeds 2^63 - 1",
                        rill::Error);
   const Tensor nothing = rill::zeros({0, huge, 8});
-  CHECK_THROWS_WITH_AS(nothing.flatten(1, 2), "flatten: sizes 4611686018427387904 x 8 are more than 2^63 - 1",
+  CHECK_THROWS_WITH_AS(nothing.flatten(1, 2), "flatten: the size 4611686018427387904 x 8 exceeds 2^63 - 1",
                        rill::Error);
   CHECK_THROWS_AS(rill::matmul(rill::zeros({huge, 4, 0}), rill::zeros({0, 1})), rill::Error);
 }

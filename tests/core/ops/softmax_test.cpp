@@ -102,5 +102,5 @@ TEST_CASE("softmax: backward throws if the result was changed in place") {
   const Tensor y = rill::softmax(x, 1);
   y.detach().fill_(1);
   CHECK_THROWS_WITH_AS(rill::backward(rill::sum(y)),
-                       doctest::Contains("softmax: a tensor kept for the gradient"), rill::Error);
+                       doctest::Contains("softmax: a tensor saved for backward"), rill::Error);
 }

@@ -289,7 +289,7 @@ TEST_CASE("num_threads: an invalid RILL_NUM_THREADS is an error that names it") 
   for (const std::string value : {"0", "-1", "1025", "two", "2 ", "2.5", "99999999999"}) {
     const Variable variable("RILL_NUM_THREADS", value.c_str());
     const std::string message =
-        "num_threads: RILL_NUM_THREADS is '" + value + "'; set it to a number from 1 to 1024";
+        "num_threads: RILL_NUM_THREADS is '" + value + "'; set it to an integer from 1 to 1024";
     CHECK_THROWS_WITH_AS(detail::initial_threads(), message.c_str(), Error);
   }
 }

@@ -216,7 +216,7 @@ TEST_CASE_TEMPLATE("recurrent: a kept graph gives the same gradients again", Uni
   const auto layer = small_layer<Unit>();
   const Tensor loss = sum(square(layer(random({6, 3, 4}, 7)).output));
   std::vector<Tensor> first;
-  backward(loss, {.keep = true});
+  backward(loss, {.retain_graph = true});
   for (const Tensor& p : layer.parameters()) {
     first.push_back(p.grad().clone());
     Tensor(p).zero_grad();

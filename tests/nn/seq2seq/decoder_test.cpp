@@ -162,7 +162,7 @@ TEST_CASE("decoder: a kept graph gives the same gradients in every pass") {
     std::vector<Tensor> first;
     for (const bool keep : {true, true, false}) {
       for (Tensor p : decoder.parameters()) p.zero_grad();
-      backward(loss, {.keep = keep});
+      backward(loss, {.retain_graph = keep});
       std::size_t i = 0;
       for (const auto& [name, p] : decoder.named_parameters()) {
         if (!p.grad().defined()) continue;
