@@ -221,7 +221,8 @@ Node* create_node(const char* name, Inputs inputs, std::span<const Tensor> outpu
 const Tensor& only_gradient(Node& node) noexcept;
 /// Connects the outputs to a node whose lambda is constructed.
 void attach(Ref<Node> node, std::span<Tensor> outputs) noexcept;
-void watch(const char* name, std::span<const Tensor> outputs);
+/// Reports results to the observer and, for DetectAnomaly, checks those for NaN that are no views of inputs.
+void watch(const char* name, std::span<const Tensor> outputs, Inputs inputs);
 
 template <class F>
 void build_node(const char* name, std::span<Tensor> outputs, Inputs inputs, F&& backward) {
@@ -252,14 +253,14 @@ template <class F>
 Tensor record(const char* name, Tensor y, Inputs inputs, F&& backward) {
   if (is_recording(inputs)) detail::build_node(name, std::span(&y, 1), inputs, std::forward<F>(backward));
   if (detail::thread_modes.watching()) [[unlikely]]
-    detail::watch(name, std::span(&y, 1));
+    detail::watch(name, std::span(&y, 1), inputs);
   return y;
 }
 
 /// The counterpart of `record` for a caller that has checked !is_recording() and saved nothing.
 inline Tensor unrecorded(const char* name, Tensor y) {
   if (detail::thread_modes.watching()) [[unlikely]]
-    detail::watch(name, std::span(&y, 1));
+    detail::watch(name, std::span(&y, 1), {});
   return y;
 }
 
@@ -269,7 +270,7 @@ std::array<Tensor, N> record(const char* name, std::array<Tensor, N> ys, Inputs 
   if (is_recording(inputs))
     detail::build_node(name, std::span<Tensor>(ys), inputs, std::forward<F>(backward));
   if (detail::thread_modes.watching()) [[unlikely]]
-    detail::watch(name, ys);
+    detail::watch(name, ys, inputs);
   return ys;
 }
 

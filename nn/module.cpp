@@ -65,7 +65,7 @@ Members& Members::rng(std::string_view name, Rng& rng) {
 
 namespace {
 
-/// A function that maps a dense tensor of the leaf's shape to the part that corresponds to `view` of the leaf.
+/// Maps a dense tensor of the leaf's shape to the part that corresponds to `view` of the leaf.
 auto part_like(const Tensor& view, const Tensor& leaf) {
   return [shape = view.shape(), strides = view.strides(),
           offset = view.impl().offset - leaf.impl().offset](const Tensor& whole) {

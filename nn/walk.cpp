@@ -27,6 +27,9 @@ void Walk::on_parameter(const std::string& name, Tensor& leaf, const View* view)
   entries.push_back({name, &leaf, leaf, view ? (*view)(leaf) : leaf, true});
   check(entries.back().view.impl().storage == leaf.impl().storage,
         "members: the view of '{}' is a copy; a parameter's view must share the leaf's data", name);
+  check(entries.back().view.numel() <= leaf.numel(),
+        "members: the view of '{}' has {} elements and its leaf {}; a view must not repeat elements", name,
+        entries.back().view.numel(), leaf.numel());
 }
 
 void Walk::on_buffer(const std::string& name, Tensor& buffer) {

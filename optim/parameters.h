@@ -26,6 +26,16 @@ concept LeafView = std::derived_from<V, Tensor> && requires(const V& v) {
   { v.leaf } -> std::convertible_to<Tensor>;
 };
 
+/// A parameter in a braced list: a tensor, or the leaf of a view of one.
+struct ListedParameter {
+  ListedParameter(const Tensor& t) : tensor(t) {}  ///< a leaf
+  template <LeafView V>
+  ListedParameter(const V& view) : tensor(view.leaf), of_view(true) {}  ///< the leaf of a view
+
+  Tensor tensor;         ///< the leaf
+  bool of_view = false;  ///< listed once, however many of its views are
+};
+
 /// A list of parameters: `module.parameters()`, `module.named_parameters()` (their leaves, each once, under
 /// its first name), named tensors or `{w, b}`. Unnamed parameters are named by their position among all
 /// parameters of the optimiser: "0", "1", …
@@ -45,19 +55,29 @@ class Parameters {
   /// The leaves of the views.
   template <LeafView V>
   Parameters(const std::vector<std::pair<std::string, V>>& views) {
-    for (const auto& [name, view] : views) {
-      const auto same = [&](const auto& known) { return known.second.ref() == view.leaf.ref(); };
-      if (std::none_of(list_.begin(), list_.end(), same)) list_.emplace_back(name, view.leaf);
+    for (const auto& [name, view] : views) add_once(name, view.leaf);
+  }
+  /// Without names; of views, the leaves.
+  Parameters(std::initializer_list<ListedParameter> parameters) {
+    for (const ListedParameter& p : parameters) {
+      if (p.of_view) {
+        add_once(std::string(), p.tensor);
+      } else {
+        list_.emplace_back(std::string(), p.tensor);
+      }
     }
   }
-  /// Without names.
-  Parameters(std::initializer_list<Tensor> tensors) : Parameters(std::vector<Tensor>(tensors)) {}
 
   // --- pairs of a name, possibly empty, and a tensor
   auto begin() const noexcept { return list_.begin(); }
   auto end() const noexcept { return list_.end(); }
 
  private:
+  void add_once(const std::string& name, const Tensor& leaf) {
+    const auto same = [&](const auto& known) { return known.second.ref() == leaf.ref(); };
+    if (std::none_of(list_.begin(), list_.end(), same)) list_.emplace_back(name, leaf);
+  }
+
   NamedTensors list_;
 };
 

@@ -24,9 +24,24 @@ bool detail::repeats(const Tensor& t) noexcept {
 }
 
 namespace {
+
+/// The check itself may copy a tensor, which is not to be checked again.
+struct AnomalyOff {
+  bool previous = std::exchange(thread_modes.anomaly, false);
+  ~AnomalyOff() { thread_modes.anomaly = previous; }
+};
+
+bool shares_storage(const Tensor& y, Inputs inputs) noexcept {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined() && inputs[i].impl().storage.get() == y.impl().storage.get()) return true;
+  }
+  return false;
+}
+
 template <class F>
 bool any_element(const Tensor& t, const F& f) {
   if (!is_floating(t.dtype())) return false;
+  const AnomalyOff off;
   const Tensor dense = t.detach().contiguous();
   return visit_floating("anomaly", t.dtype(), [&]<class T>(Type<T>) {
     const auto elements = dense.span<T>();
@@ -147,10 +162,12 @@ void attach(Ref<Node> node, std::span<Tensor> outputs) noexcept {
   }
 }
 
-void watch(const char* name, std::span<const Tensor> outputs) {
+void watch(const char* name, std::span<const Tensor> outputs, Inputs inputs) {
   if (observer && !outputs.empty() && outputs[0].impl().node) (*observer)(name);
   if (!thread_modes.anomaly) return;
   for (const Tensor& y : outputs) {
+    // A view computes nothing, and ops take views of results that they have not filled yet.
+    if (shares_storage(y, inputs)) continue;
     check(!has_nan(y), "{}: the result of shape {} contains NaN", name, y.shape());
   }
 }

@@ -75,7 +75,7 @@ classifier::Score run_adding_problem(CommandLine& o, rill::Rng& rng) {
   return score;
 }
 
-void add_options(CLI::App& app, CommandLine& o) {
+void add_data(CLI::App& app, CommandLine& o) {
   auto* data = app.add_option(
       "--data", o.data,
       "folder with train*images*, train*labels*, t10k*images*, t10k*labels* (IDX, .gz or not)");
@@ -92,6 +92,9 @@ void add_options(CLI::App& app, CommandLine& o) {
       ->capture_default_str()
       ->excludes(data)
       ->excludes(images);
+}
+
+void add_model(CLI::App& app, CommandLine& o) {
   auto* preset = app.add_option("--preset", o.preset,
                                 "30-64-2-10: rows padded to 30 features, hidden 64, 2 layers, 10 classes")
                      ->check(CLI::IsMember({"30-64-2-10"}).description(""));
@@ -110,24 +113,23 @@ void add_options(CLI::App& app, CommandLine& o) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str()
       ->excludes(preset);
-  app.add_option("--epochs", o.training.epochs, "number of epochs; 500 steps each for the adding problem")
+  app.add_option("--model", o.model_file, "safetensors file to write");
+}
+
+void add_training(CLI::App& app, classifier::FitOptions& o) {
+  app.add_option("--epochs", o.epochs, "number of epochs; 500 steps each for the adding problem")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--batch", o.training.batch, "sequences per step")
+  app.add_option("--batch", o.batch, "sequences per step")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  app.add_option("--lr", o.training.lr, "learning rate of Adam")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--clip", o.training.clip, "maximum gradient norm; 0: no clipping")
+  app.add_option("--lr", o.lr, "learning rate of Adam")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--clip", o.clip, "maximum gradient norm; 0: no clipping")
       ->check(CLI::Range(0.0, 1e30))
       ->capture_default_str();
-  app.add_option("--seed", o.training.seed, "random seed")
+  app.add_option("--seed", o.seed, "random seed")
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
-  app.add_option("--threads", o.threads, "number of threads (default: all available)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--model", o.model_file, "safetensors file to write");
 }
 
 }  // namespace
@@ -136,7 +138,11 @@ int main(int argc, char** argv) try {
   CLI::App app("Classifies sequences with a recurrent layer and a linear layer on its last state.",
                "classifier");
   CommandLine o;
-  add_options(app, o);
+  add_data(app, o);
+  add_model(app, o);
+  add_training(app, o.training);
+  app.add_option("--threads", o.threads, "number of threads (default: all available)")
+      ->check(CLI::Range(1, 1024));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

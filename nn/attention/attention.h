@@ -1,7 +1,7 @@
 /// Additive attention from a decoder state to the positions of a source.
 ///
 /// Equations (Bahdanau, Cho and Bengio 2014), for a query h [H] and encoder outputs m_s [M], s < length:
-///   energy_s = tanh(W [h; m_s] + b) = tanh(W_q h + k_s)    with keys k_s = W_k m_s + b, computed once per source
+///   energy_s = tanh(W [h; m_s] + b) = tanh(W_q h + k_s)    with keys k_s = W_k m_s + b, once per source
 ///   weights  = softmax_s(v · energy_s)                     exactly 0 beyond the row's length
 ///   context  = Σ_s weights_s m_s
 /// A row without a valid position has weights 0, context 0 and finite gradients.

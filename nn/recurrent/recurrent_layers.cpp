@@ -23,6 +23,8 @@ namespace {
 using detail::largest_size;
 using detail::Unit;
 
+constexpr std::int64_t max_layers = 65536;
+
 void check_sizes(const std::string& module, std::int64_t input, std::int64_t hidden) {
   check(detail::is_size(input) && detail::is_size(hidden),
         "{}: input_size {} and hidden_size {} must be in 1..{}", module, input, hidden, largest_size);
@@ -30,7 +32,8 @@ void check_sizes(const std::string& module, std::int64_t input, std::int64_t hid
 
 RecurrentLayersOptions checked(const Unit& unit, const RecurrentLayersOptions& o) {
   check_sizes(unit.module, o.input_size, o.hidden_size);
-  check(o.num_layers >= 1, "{}: num_layers {} must be at least 1", unit.module, o.num_layers);
+  check(o.num_layers >= 1 && o.num_layers <= max_layers, "{}: num_layers {} must be in 1..{}", unit.module,
+        o.num_layers, max_layers);
   check(o.dropout >= 0 && o.dropout <= 1, "{}: dropout {} is outside 0..1", unit.module, o.dropout);
   return o;
 }

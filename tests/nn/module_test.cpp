@@ -148,27 +148,32 @@ TEST_CASE("module: a moved module keeps its parameters") {
 
 namespace {
 
-/// A module with two members of one name, or with a view that is a copy.
+/// A module with a second member, which is invalid.
 class Broken final : public nn::Module {
  public:
-  explicit Broken(bool duplicate) : duplicate_(duplicate) {}
-  void members(nn::Members& m) override {
-    m("w", w_);
-    if (duplicate_) {
-      m("w", w_);
-    } else {
-      m("v", w_, [](const Tensor& w) { return w.clone(); });
-    }
-  }
+  Broken(const char* name, nn::Members::View view) : name_(name), view_(std::move(view)) {}
+  void members(nn::Members& m) override { m("w", w_)(name_, w_, view_); }
 
  private:
-  bool duplicate_;
+  const char* name_;
+  nn::Members::View view_;
   Tensor w_ = zeros({2});
 };
 
 }  // namespace
 
-TEST_CASE("module: duplicate names and views that are copies are errors") {
-  check_error([] { Broken(true).parameters(); }, "members: duplicate name 'w'");
-  check_error([] { Broken(false).parameters(); }, "the view of 'v' is a copy");
+TEST_CASE("module: duplicate names and views that are copies or repeat elements are errors") {
+  const auto check_broken = [](const char* name, nn::Members::View view, const char* message) {
+    check_error([&] { Broken(name, view).parameters(); }, message);
+  };
+  check_broken(
+      "w", [](const Tensor& w) { return w; }, "members: duplicate name 'w'");
+  check_broken(
+      "v", [](const Tensor& w) { return w.clone(); }, "the view of 'v' is a copy");
+  check_broken(
+      "v",
+      [](const Tensor& w) {
+        return w.unsqueeze(0).expand({3, 2});
+      },
+      "'v' has 6 elements and its leaf 2");
 }

@@ -6,6 +6,7 @@
 
 #include <rill/core/ops.h>
 #include <rill/core/random.h>
+#include <rill/nn/layers/linear.h>
 #include <rill/optim/clip.h>
 #include <support/same.h>
 
@@ -50,6 +51,21 @@ TEST_CASE("clip: a parameter that is listed twice counts once") {
   CHECK(grad_norm({a, b, a}) == want);
   CHECK(clip_grad_norm_({b, a, b}, 0.5 * want) == doctest::Approx(want).epsilon(1e-14));
   CHECK(grad_norm({a, b}) == doctest::Approx(0.5 * want).epsilon(1e-6));
+}
+
+TEST_CASE("clip: a view of a parameter means its leaf, and another result is an error") {
+  Rng rng(1);
+  const nn::Linear linear({.in_features = 3, .out_features = 2}, rng);
+  sum(linear(ones({4, 3}))).backward();
+  const double norm = grad_norm(linear.parameters());
+  CHECK(norm > 0);
+  CHECK(grad_norm({linear.weight(), linear.parameter("bias")}) == norm);
+  CHECK(clip_grad_norm_({linear.weight(), linear.weight(), linear.parameter("bias")}, norm / 2) == norm);
+  CHECK(grad_norm(linear.parameters()) == doctest::Approx(norm / 2).epsilon(1e-5));
+  clip_grad_value_({linear.parameter("bias")}, 0.125);
+  CHECK(amax(linear.grad("bias")).item() == 0.125);
+  const std::vector<Tensor> sliced{linear.weight()};  // views without their leaves
+  CHECK_THROWS_WITH_AS(grad_norm(sliced), doctest::Contains("is the result of 'transpose'"), Error);
 }
 
 TEST_CASE("clip: any number of threads gives the same bits") {

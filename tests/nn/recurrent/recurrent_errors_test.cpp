@@ -80,7 +80,9 @@ TEST_CASE_TEMPLATE("recurrent: options out of range are errors that name the opt
   const std::int64_t huge = std::int64_t{1} << 62;  // 3 · 2^62 overflows
   check_error(run({.input_size = 3, .hidden_size = huge}), "hidden_size 4611686018427387904 must be in 1..");
   check_error(run({.input_size = huge, .hidden_size = 3}), "input_size 4611686018427387904 and");
-  check_error(run({.input_size = 2, .hidden_size = 5, .num_layers = 0}), "num_layers 0 must be at least 1");
+  check_error(run({.input_size = 2, .hidden_size = 5, .num_layers = 0}), "num_layers 0 must be in 1..65536");
+  check_error(run({.input_size = 2, .hidden_size = 5, .num_layers = std::int64_t{1} << 62}),
+              "must be in 1..65536");
   check_error(run({.input_size = 2, .hidden_size = 5, .dropout = 1.5}), "dropout 1.5 is outside 0..1");
 }
 
