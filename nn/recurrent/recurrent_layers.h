@@ -52,8 +52,8 @@ struct RecurrentInputs {
 /// The results of a recurrent layer.
 struct RecurrentOutput {
   Tensor output;  ///< states of the last layer [T, B, D·H]; 0 past a sequence's length
-  RecurrentState last;  ///< last state of each layer and direction [layers · D, B, H]; the initial one if
-                        ///< the length is 0
+  /// Last state of each layer and direction [layers · D, B, H]; the initial one if the length is 0.
+  RecurrentState last;
 };
 
 /// RecurrentInputs for units whose state is h alone: `gru(x, {.h0 = state, .lengths = lengths})`.

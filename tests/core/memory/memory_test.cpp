@@ -86,8 +86,7 @@ Tensor mebibytes(std::int64_t n) { return rill::empty({n << 20}, rill::boolean);
 TEST_CASE("memory: a failed allocation is an error and leaves the allocator usable") {
   const Tensor before = rill::ones({1 << 20});
   CHECK_THROWS_WITH_AS(memory::allocate(std::size_t{1} << 48),
-                       doctest::Contains("memory: cannot allocate 281474976710656 bytes ("),
-                       rill::Error);
+                       doctest::Contains("memory: cannot allocate 281474976710656 bytes ("), rill::Error);
   CHECK_THROWS_WITH_AS(memory::allocate(SIZE_MAX),
                        "memory: 18446744073709551615 bytes exceed the address space", rill::Error);
   CHECK(rill::sum(before).item() == 1 << 20);
