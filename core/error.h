@@ -25,10 +25,11 @@ namespace detail {
 // fails with an undefined symbol whose name tells why.
 #ifdef _GLIBCXX_DEBUG
 extern const char rill_was_built_with_GLIBCXX_DEBUG;
-[[gnu::used]] inline const char* const needs_glibcxx_debug = &rill_was_built_with_GLIBCXX_DEBUG;
+[[gnu::used, gnu::retain]] inline const char* const needs_glibcxx_debug = &rill_was_built_with_GLIBCXX_DEBUG;
 #else
 extern const char rill_was_built_without_GLIBCXX_DEBUG;
-[[gnu::used]] inline const char* const needs_no_glibcxx_debug = &rill_was_built_without_GLIBCXX_DEBUG;
+[[gnu::used, gnu::retain]] inline const char* const needs_no_glibcxx_debug =
+    &rill_was_built_without_GLIBCXX_DEBUG;
 #endif
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(fmt::string_view format,

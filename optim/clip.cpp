@@ -24,8 +24,8 @@ std::vector<Tensor> gradients_of(const char* op, const Parameters& parameters) {
   std::size_t index = 0;
   for (const auto& [name, t] : parameters) {
     check(t.defined(), "{}: parameter {} '{}' is undefined", op, index, name);
-    check(t.is_leaf(), "{}: parameter {} '{}' is the result of '{}', which has no gradient; pass the leaf",
-          op, index, name, t.op_name());
+    check(t.is_leaf() && t.is_contiguous(), "{}: parameter {} '{}' is a view or result; pass the leaf", op,
+          index, name);
     ++index;
     if (const Tensor g = t.grad(); g.defined() && seen.insert(g.ref().get()).second) gradients.push_back(g);
   }

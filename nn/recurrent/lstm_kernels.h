@@ -5,6 +5,7 @@
 #include <rill/nn/recurrent/step_kernels.h>
 
 namespace rill::kernels {
+namespace {  // local to the unit's source file, like every kernel template (core/kernels/simd.h)
 
 template <class T>
 RILL_KERNEL void lstm_forward(const StepRows<T>& rows) noexcept {
@@ -52,4 +53,5 @@ RILL_KERNEL void lstm_backward(const StepGradients<T>& rows) noexcept {
   }
 }
 
+}  // namespace
 }  // namespace rill::kernels

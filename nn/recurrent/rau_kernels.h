@@ -5,6 +5,7 @@
 #include <rill/nn/recurrent/step_kernels.h>
 
 namespace rill::kernels {
+namespace {  // local to the unit's source file, like every kernel template (core/kernels/simd.h)
 
 /// r, z and h~; a's block becomes the sum that h~·W_aa is added to.
 template <class T>
@@ -82,4 +83,5 @@ RILL_KERNEL void rau_backward(const StepGradients<T>& rows) noexcept {
   }
 }
 
+}  // namespace
 }  // namespace rill::kernels

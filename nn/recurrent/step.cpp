@@ -65,8 +65,8 @@ Tensor restored(const std::optional<Saved>& saved) { return saved ? (*saved)() :
 void check_fits(const char* op, const char* what, const Tensor& t, const Shape& shape, DType dtype) {
   if (!t.defined()) return;
   check(t.shape() == shape, "{}: the {} is {}; it needs {}", op, what, t.shape(), shape);
-  check(t.dtype() == dtype, "{}: dtypes {} (input) and {} ({}) differ; use .to({})", op, name(dtype),
-        name(t.dtype()), what, name(dtype));
+  check(t.dtype() == dtype, "{}: dtypes {} (input) and {} ({}) differ; use .to({}) on the input", op,
+        name(dtype), name(t.dtype()), what, name(t.dtype()));
 }
 
 std::int64_t check_weights(const Unit& unit, const RecurrentWeights& w, std::int64_t input, DType dtype) {

@@ -96,8 +96,8 @@ TEST_CASE("file: an error names the path that cannot be written") {
   CHECK_THROWS_WITH_AS(write_file_atomically(folder.path / "none" / "a", "x"),
                        doctest::Contains("none/a: cannot create a file there: No such file or directory"),
                        rill::Error);
-  CHECK_THROWS_WITH_AS(write_file_atomically("/dev/null", "x"), doctest::Contains("the path is a device or pipe"),
-                       rill::Error);
+  CHECK_THROWS_WITH_AS(write_file_atomically("/dev/null", "x"),
+                       doctest::Contains("the path is a device or pipe"), rill::Error);
   CHECK_THROWS_AS(write_file_atomically("", "x"), rill::Error);
   CHECK_THROWS_AS(write_file_atomically(folder.path / std::string(300, 'a'), "x"), rill::Error);
   CHECK(fs::is_character_file("/dev/null"));

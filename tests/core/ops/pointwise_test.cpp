@@ -1,9 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <rill/core/core.h>
+#include <rill/core/ops/pointwise.h>
 #include <support/threads.h>
 
 using rill::Tensor;
@@ -13,7 +17,34 @@ Tensor random(const rill::Shape& shape, std::uint64_t seed) {
   rill::Rng rng(seed);
   return rill::randn(shape, rng);
 }
+
+/// The thread that called, and whether another one has computed an element.
+std::thread::id caller;
+std::atomic<bool> helped;
+
+/// a + b; the calling thread waits for a second one, at most 20 seconds.
+struct WaitingAdd {
+  static constexpr const char* name = "add";
+  static constexpr rill::Keeps keeps = rill::Keeps::nothing;
+  RILL_INLINE auto forward(auto a, auto b) const {
+    if (std::this_thread::get_id() != caller) helped = true;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!helped && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    return a + b;
+  }
+};
 }  // namespace
+
+TEST_CASE("pointwise ops: dense, strided and broadcast loops run on several threads") {
+  const test::Threads scope(2);
+  const Tensor x = random({300, 300}, 1), row = random({300}, 2), transposed = random({300, 300}, 3).t();
+  for (const auto& [a, b] : {std::pair{x, x}, {x, row}, {x, transposed}, {transposed, transposed}}) {
+    caller = std::this_thread::get_id();
+    helped = false;
+    rill::binary(WaitingAdd{}, a, b);
+    CHECK(helped);
+  }
+}
 
 // Sizes at which 4 threads take a chunk each, none of which ends with a vector.
 TEST_CASE("pointwise ops: the same bits for any number of threads, dense, strided and broadcast") {

@@ -71,6 +71,20 @@ TEST_CASE("dropout: concurrent calls never share a counter value") {
   std::sort(expected.begin(), expected.end());
   CHECK(here == expected);
   CHECK(shared.counters() == alone.counters());
+
+  // Calls so short that an increment in two steps would be lost.
+  const Tensor nothing = empty({0});
+  for (int round = 0; round < 10; ++round) {
+    const auto call = [&] {
+      for (int i = 0; i < 50000; ++i) shared(nothing);
+    };
+    std::thread caller(call);
+    call();
+    caller.join();
+  }
+  for (const auto& [name, value] : shared.counters()) {
+    if (name == "calls") CHECK(value == 2 * calls + 10 * 2 * 50000);
+  }
 }
 
 TEST_CASE("dropout: eval returns the input itself and counts no call") {
